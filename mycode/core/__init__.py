@@ -1,0 +1,1 @@
+"""The nouns of the house: plain frozen values and protocols, no I/O, nothing imported from its siblings."""
