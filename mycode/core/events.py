@@ -16,7 +16,17 @@ from mycode.core.tools import Approval, ApprovalRequest, Display, Question
 from mycode.core.usage import Usage
 
 EndReason = Literal[
-    "done", "turn_limit", "budget", "denied", "refused", "cannot_ask", "context_full", "failed", "interrupted", "loop"
+    "done",
+    "turn_limit",
+    "budget",
+    "denied",
+    "refused",
+    "truncated",
+    "cannot_ask",
+    "context_full",
+    "failed",
+    "interrupted",
+    "loop",
 ]
 
 
@@ -49,13 +59,16 @@ class ToolProgress(Struct, frozen=True, tag_field="type", tag="tool_progress"):
 
 
 class ToolFinished(Struct, frozen=True, tag_field="type", tag="tool_finished"):
-    """How a call ended. `denied` tells a refusal by permission or person from a failure of the tool."""
+    """How a call ended. `denied` tells a refusal by permission or person, `malformed` a call that could not be understood
+    (not JSON, cut off, wrong fields, no such tool), from a failure of the tool itself.
+    """
 
     call: ToolCall
     result: ToolResult
     seconds: float
     display: Display | None = None
     denied: bool = False
+    malformed: bool = False
 
 
 class ApprovalAsked(Struct, frozen=True, tag_field="type", tag="approval_asked"):

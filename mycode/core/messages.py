@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from mycode.core.usage import Usage
 
-FinishReason = Literal["stop", "tool_calls", "length", "refusal"]
+FinishReason = Literal["stop", "tool_calls", "length", "refusal", "interrupted"]
 
 
 class Image(Struct, frozen=True):

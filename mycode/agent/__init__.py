@@ -1,0 +1,1 @@
+"""One turn: from what the person said until control returns to them."""

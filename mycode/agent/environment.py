@@ -1,0 +1,95 @@
+"""Finds out what the model should know of its surroundings: folder, platform, git, and the project's own instructions."""
+
+import os
+import platform
+from datetime import date
+from pathlib import Path
+
+from msgspec import Struct
+
+MEMORY_CAP = 32 * 1024
+_MEMORY_NAMES = ("AGENTS.override.md", "AGENTS.md", "CLAUDE.md")
+
+
+class Environment(Struct, frozen=True):
+    """Facts for the system prompt; empty strings where something is not there."""
+
+    cwd: str
+    platform: str
+    shell: str
+    date: str
+    git_branch: str = ""
+    sandbox: str = ""
+
+
+class Memory(Struct, frozen=True):
+    """The project's instruction files, joined root first; `cut` tells bytes left out beyond 32 KiB."""
+
+    text: str
+    files: tuple[str, ...] = ()
+    cut: int = 0
+
+
+def look_around(cwd: Path, *, today: date | None = None, sandbox: str = "") -> Environment:
+    """Reads what the system and the repository's files say; runs no program."""
+    return Environment(
+        cwd=str(cwd),
+        platform=f"{platform.system()} {platform.release()}",
+        shell=Path(os.environ.get("SHELL", "/bin/sh")).name,
+        date=(today or date.today()).isoformat(),
+        git_branch=_branch(cwd),
+        sandbox=sandbox,
+    )
+
+
+def read_memory(cwd: Path, *, user_file: Path | None = None) -> Memory:
+    """The instruction files from the repository root down to `cwd`, one per folder (override, AGENTS.md, else CLAUDE.md).
+
+    The user's own file comes first, the closest one last. Together at most 32 KiB; what is cut is told in the text.
+    """
+    found = [path for path in [user_file] if path is not None and path.is_file()]
+    found += [path for folder in _chain(cwd) if (path := _memory_file(folder)) is not None]
+    parts: list[str] = []
+    room, cut = MEMORY_CAP, 0
+    for path in found:
+        data = path.read_bytes()
+        kept = data[:room].decode("utf-8", errors="ignore").strip()
+        cut += max(0, len(data) - room)
+        room -= min(len(data), room)
+        if kept:
+            parts.append(f"## {path}\n{kept}")
+    if cut:
+        parts.append(f"[{cut} bytes of instruction files beyond {MEMORY_CAP // 1024} KiB were left out]")
+    return Memory("\n\n".join(parts), tuple(str(path) for path in found), cut)
+
+
+def repository_root(cwd: Path) -> Path | None:
+    """The nearest folder upwards that holds `.git`, or None."""
+    return next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), None)
+
+
+def _chain(cwd: Path) -> list[Path]:
+    root = repository_root(cwd)
+    if root is None:
+        return [cwd]
+    below = cwd.relative_to(root).parts
+    return [root.joinpath(*below[:depth]) for depth in range(len(below) + 1)]
+
+
+def _memory_file(folder: Path) -> Path | None:
+    return next((folder / name for name in _MEMORY_NAMES if (folder / name).is_file()), None)
+
+
+def _branch(cwd: Path) -> str:
+    """The branch by name, a short hash when detached; read from the files, so that no program of the repository runs."""
+    root = repository_root(cwd)
+    if root is None:
+        return ""
+    git = root / ".git"
+    try:
+        if git.is_file():
+            git = root / git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+        head = (git / "HEAD").read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+    return head.removeprefix("ref: refs/heads/") if head.startswith("ref:") else head[:10]
