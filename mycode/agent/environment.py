@@ -1,4 +1,4 @@
-"""Finds out what the model should know of its surroundings: folder, platform, git, and the project's own instructions."""
+"""Finds out what the model should know of its surroundings: folder, platform, branch, the project's instructions."""
 
 import os
 import platform
@@ -43,7 +43,7 @@ def look_around(cwd: Path, *, today: date | None = None, sandbox: str = "") -> E
 
 
 def read_memory(cwd: Path, *, user_file: Path | None = None) -> Memory:
-    """The instruction files from the repository root down to `cwd`, one per folder (override, AGENTS.md, else CLAUDE.md).
+    """The instruction files from repository root to `cwd`, one per folder (override, AGENTS.md, else CLAUDE.md).
 
     The user's own file comes first, the closest one last. Together at most 32 KiB; what is cut is told in the text.
     """
@@ -81,7 +81,7 @@ def _memory_file(folder: Path) -> Path | None:
 
 
 def _branch(cwd: Path) -> str:
-    """The branch by name, a short hash when detached; read from the files, so that no program of the repository runs."""
+    """The branch by name, a short hash when detached; read from the files: nothing of the repository may run."""
     root = repository_root(cwd)
     if root is None:
         return ""

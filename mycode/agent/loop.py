@@ -63,7 +63,7 @@ class Agent:
     async def run_turn(self, prompt: UserMessage, turn: int) -> AsyncGenerator[Event]:
         """From `TurnStarted` to `TurnEnded`. A failure is an ending with a sentence, never an exception.
 
-        Cancelling (closing the generator) is the only other way out; whatever was left open is repaired when it is read.
+        Cancelling (closing the generator) is the only other way out; what was left open is repaired when it is read.
         """
         started = time.monotonic()
         state = _Turn()

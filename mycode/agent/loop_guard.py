@@ -15,7 +15,7 @@ _KEPT = ASK_AT * max(_CYCLES)
 
 
 class LoopGuard(Struct, frozen=True):
-    """The newest calls of a turn, normalised; `add` gives the next guard, `repeats` how often the newest has come round."""
+    """The newest calls of a turn, normalised; `add` gives the next guard, `repeats` how often the last came round."""
 
     seen: tuple[str, ...] = ()
 
