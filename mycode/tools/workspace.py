@@ -1,0 +1,283 @@
+"""The folder the agent works in: how paths are read, how files are read and written without losing anything."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import secrets
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from mycode.core.errors import ToolError
+
+
+class Workspace:
+    """One root folder (and the `extra` ones the person added), with a memory of which bytes of which file were seen.
+
+    Every failure is a `ToolError`. Whether a path outside may be touched is for the permissions to say.
+    """
+
+    def __init__(self, root: Path, extra: tuple[Path, ...] = ()) -> None:
+        self._given = Path(os.path.abspath(root))  # noqa: PTH100  # must not follow links
+        self.root = Path(os.path.realpath(root))
+        self.extra = tuple(Path(os.path.realpath(folder)) for folder in extra)
+        self._seen: dict[Path, str] = {}
+        self._locks: dict[Path, threading.Lock] = {}
+        self._guard = threading.Lock()
+
+    # Paths
+
+    def named(self, path: str) -> Path:
+        """The absolute path as it was spelled (`~` expanded, relative to the root), links not followed."""
+        if not path or "\0" in path:
+            message = "The path is empty." if not path else "The path holds a NUL character."
+            raise ToolError(message)
+        named = self.root / os.path.expanduser(path)  # noqa: PTH111  # Path.expanduser raises on unknown users
+        if self._given != self.root and named.is_relative_to(self._given):
+            return self.root / named.relative_to(self._given)
+        return named
+
+    def resolve(self, path: str) -> Path:
+        """The absolute path with every link followed, as far as it exists."""
+        return Path(os.path.realpath(self.named(path)))
+
+    def touched(self, path: str) -> tuple[str, ...]:
+        """What an `Action` names for `path`: the file behind all links first, then the spelling if that is another."""
+        target, named = self.resolve(path), self.named(path)
+        if named == target or ".." in named.parts:
+            return (str(target),)
+        return (str(target), str(named))
+
+    def inside(self, path: Path | str) -> bool:
+        """Whether the file behind `path` lies in the root or an extra folder (compared by path components)."""
+        resolved = Path(os.path.realpath(self.root / path))
+        return any(resolved.is_relative_to(folder) for folder in (self.root, *self.extra))
+
+    def relative(self, path: Path | str) -> str:
+        """`path` as people and models are shown it: relative to the root where it lies in it, else absolute."""
+        path = self.root / path
+        return path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else str(path)
+
+    # Reading
+
+    @contextmanager
+    def open(self, path: Path | str) -> Iterator[BinaryIO]:
+        """A regular file, for reading bytes; anything that could hang or never end (FIFO, device) is refused."""
+        resolved = Path(os.path.realpath(self.root / path))
+        try:
+            handle = os.open(resolved, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            raise self._failure(resolved, error) from error
+        with os.fdopen(handle, "rb") as file:
+            self._require_regular(resolved, os.fstat(handle).st_mode)
+            yield file
+
+    def read_bytes(self, path: Path | str) -> bytes:
+        with self.open(path) as file:
+            return file.read()
+
+    # Writing
+
+    def write_atomic(self, path: Path | str, data: bytes) -> None:
+        """All of `data` replaces the file, or nothing changes; durable when it returns. The write counts as seen.
+
+        Links are kept (the file behind them is replaced), the mode of an existing file too; a new file follows the
+        umask. The folder must exist (`make_folders`).
+        """
+        target = Path(os.path.realpath(self.root / path))
+        with self._folder(target) as folder:
+            before = self._status(target, folder)
+            temporary = f".mycode-{secrets.token_hex(8)}.tmp"
+            try:
+                self._write_temporary(temporary, folder, data, before)
+                os.replace(temporary, target.name, src_dir_fd=folder, dst_dir_fd=folder)
+            except OSError as error:
+                raise self._failure(target, error) from error
+            finally:
+                _unlink_if_there(temporary, folder)
+            _sync_folder(folder)
+        self.note(target, data)
+
+    def remove(self, path: Path | str) -> None:
+        """Deletes one regular file (behind a link: the file, not the link)."""
+        target = Path(os.path.realpath(self.root / path))
+        with self._folder(target) as folder:
+            try:
+                if self._status(target, folder) is None:
+                    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(target))
+                os.unlink(target.name, dir_fd=folder)
+            except OSError as error:
+                raise self._failure(target, error) from error
+            _sync_folder(folder)
+        self._seen.pop(target, None)
+
+    def make_folders(self, folder: Path) -> tuple[Path, ...]:
+        """Makes `folder` and its missing parents; returns those it made, outermost first."""
+        folder = Path(os.path.realpath(self.root / folder))
+        missing = [place for place in (folder, *folder.parents) if not os.path.lexists(place)]
+        made: list[Path] = []
+        try:
+            for place in reversed(missing):
+                place.mkdir()
+                made.append(place)
+        except OSError as error:
+            raise self._failure(folder, error) from error
+        if not folder.is_dir():
+            message = f"{self.relative(folder)} is not a folder."
+            raise ToolError(message)
+        return tuple(made)
+
+    # What was seen
+
+    def note(self, path: Path | str, data: bytes) -> None:
+        """Remembers that `data` is the whole content last read from or written to `path`."""
+        self._seen[Path(os.path.realpath(self.root / path))] = _digest(data)
+
+    def note_digest(self, path: Path | str, digest: str) -> None:
+        """Like `note`, for content too big to hold: its sha256 in hex."""
+        self._seen[Path(os.path.realpath(self.root / path))] = digest
+
+    def seen(self, path: Path | str) -> str | None:
+        """sha256 (hex) of the content last noted, None if the file was never read or written in this session."""
+        return self._seen.get(Path(os.path.realpath(self.root / path)))
+
+    def changed(self, path: Path | str, data: bytes) -> bool:
+        """Whether `data`, the content now, differs from what was seen; False if nothing was."""
+        seen = self.seen(path)
+        return seen is not None and seen != _digest(data)
+
+    @contextmanager
+    def editing(self, *paths: Path) -> Iterator[None]:
+        """Holds the locks of these files, so that reading, changing and writing them is one step for other threads."""
+        with ExitStack() as stack:
+            for path in sorted({Path(os.path.realpath(self.root / path)) for path in paths}):
+                with self._guard:
+                    lock = self._locks.setdefault(path, threading.Lock())
+                stack.enter_context(lock)
+            yield
+
+    # Helpers
+
+    @contextmanager
+    def _folder(self, target: Path) -> Iterator[int]:
+        """The folder of `target`, opened and proven to be reached without a link: no swap leads elsewhere."""
+        try:
+            handle = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError as error:
+            raise self._failure(target, error) from error
+        try:
+            here = os.path.realpath(target.parent)
+            if here != str(target.parent) or not os.path.samestat(os.fstat(handle), os.lstat(here)):
+                message = (
+                    f"The folder of {self.relative(target)} was replaced by a link meanwhile; nothing was written."
+                )
+                raise ToolError(message)
+            yield handle
+        finally:
+            os.close(handle)
+
+    def _status(self, target: Path, folder: int) -> os.stat_result | None:
+        try:
+            status = os.stat(target.name, dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+        self._require_regular(target, status.st_mode)
+        if not os.access(target.name, os.W_OK, dir_fd=folder):
+            message = f"{self.relative(target)} is read-only; nothing was written."
+            raise ToolError(message)
+        return status
+
+    def _write_temporary(self, name: str, folder: int, data: bytes, before: os.stat_result | None) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        handle = os.open(name, flags, 0o600 if before else 0o666, dir_fd=folder)
+        try:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[os.write(handle, rest) :]
+            if before is not None:
+                _keep_owner(handle, before)
+                os.fchmod(handle, stat.S_IMODE(before.st_mode))
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+    def _require_regular(self, path: Path, mode: int) -> None:
+        if stat.S_ISREG(mode):
+            return
+        message = f"{self.relative(path)} is {_kind(mode)}, not a regular file."
+        raise ToolError(message)
+
+    def _failure(self, path: Path, error: OSError) -> ToolError:
+        shown = self.relative(path)
+        match error.errno:
+            case errno.ENOENT:
+                return ToolError(f"{shown} does not exist.{self.nearby(path)}")
+            case errno.ENOTDIR:
+                return ToolError(f"A part of the path {shown} is a file, not a folder.")
+            case errno.EISDIR:
+                return ToolError(f"{shown} is a folder, not a file.")
+            case errno.EACCES | errno.EPERM:
+                return ToolError(f"No permission for {shown}.")
+            case errno.ENOSPC | errno.EDQUOT:
+                return ToolError(f"The disk is full; {shown} was left as it was.")
+            case _:
+                return ToolError(f"{shown}: {os.strerror(error.errno or 0)}.")
+
+    def nearby(self, path: Path) -> str:
+        """` Did you mean a, b?` with names like the missing `path`, or an empty text."""
+        from difflib import get_close_matches
+
+        folder = path.parent
+        while not folder.is_dir() and folder != folder.parent:
+            folder = folder.parent
+        try:
+            names = sorted(os.listdir(folder))[:2000]  # noqa: PTH208  # names only, no Path for each
+        except OSError:
+            return ""
+        wanted = path.relative_to(folder).parts[0]
+        close = get_close_matches(wanted, names, n=3, cutoff=0.5)
+        folded = [name for name in names if name.casefold() == wanted.casefold() and name not in close]
+        shown = [self.relative(folder / name) for name in (*folded, *close)[:3]]
+        return f" Did you mean {', '.join(shown)}?" if shown else ""
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISDIR(mode):
+        return "a folder"
+    if stat.S_ISLNK(mode):
+        return "a link"
+    if stat.S_ISFIFO(mode):
+        return "a named pipe"
+    return "a socket" if stat.S_ISSOCK(mode) else "a device"
+
+
+def _keep_owner(handle: int, before: os.stat_result) -> None:
+    now = os.fstat(handle)
+    if (now.st_uid, now.st_gid) != (before.st_uid, before.st_gid):
+        try:
+            os.fchown(handle, before.st_uid, before.st_gid)
+        except PermissionError:
+            pass  # only root may give files away; the content matters more
+
+
+def _unlink_if_there(name: str, folder: int) -> None:
+    try:
+        os.unlink(name, dir_fd=folder)
+    except FileNotFoundError:
+        pass
+
+
+def _sync_folder(folder: int) -> None:
+    try:
+        os.fsync(folder)
+    except OSError:
+        pass  # some file systems cannot; the file itself was synced
