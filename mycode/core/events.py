@@ -61,7 +61,7 @@ class ToolProgress(Struct, frozen=True, tag_field="type", tag="tool_progress"):
 class ToolFinished(Struct, frozen=True, tag_field="type", tag="tool_finished"):
     """How a call ended.
 
-    `denied` tells a refusal by permission or person, `malformed` a call that could not be understood (not JSON, cut off,
+    `denied` tells a refusal by permission or person, `malformed` a call that could not be understood (no JSON, cut off,
     wrong fields, no such tool), from a failure of the tool itself.
     """
 

@@ -1,0 +1,1 @@
+"""What the person chose, and where each choice came from."""

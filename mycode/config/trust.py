@@ -1,0 +1,68 @@
+"""Which folders the person trusts: bound to the resolved root and to what its settings files said at that time."""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+from mycode.core.errors import ConfigError
+
+_ACTING_FILES = (".mycode/settings.toml", ".mycode/settings.local.toml", ".mycode/hooks.toml", ".mcp.json")
+
+
+def fingerprint(root: Path) -> str:
+    """sha256 (hex) over the project's files that could act; empty when it has none."""
+    digest = hashlib.sha256()
+    found = False
+    for name in _ACTING_FILES:
+        try:
+            data = (root / name).read_bytes()
+        except OSError:
+            continue
+        found = True
+        digest.update(name.encode() + b"\0" + data + b"\0")
+    return digest.hexdigest() if found else ""
+
+
+def is_trusted(data_folder: Path, root: Path) -> bool:
+    """True when this very root was trusted with these very files; a changed file asks for trust again."""
+    return _read(data_folder).get(str(root.resolve())) == fingerprint(root)
+
+
+def trust(data_folder: Path, root: Path) -> None:
+    """Remembers the root and what its acting files say now; the record is private (0600) and replaced whole."""
+    record = _read(data_folder) | {str(root.resolve()): fingerprint(root)}
+    _write(data_folder, record)
+
+
+def distrust(data_folder: Path, root: Path) -> None:
+    record = _read(data_folder)
+    record.pop(str(root.resolve()), None)
+    _write(data_folder, record)
+
+
+def _file(data_folder: Path) -> Path:
+    return data_folder / "trust.json"
+
+
+def _read(data_folder: Path) -> dict[str, str]:
+    try:
+        record = json.loads(_file(data_folder).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        message = f"{_file(data_folder)} cannot be read: {error}. Remove it to start with no trusted folder."
+        raise ConfigError(message) from error
+    return {str(key): str(value) for key, value in record.items()} if isinstance(record, dict) else {}
+
+
+def _write(data_folder: Path, record: dict[str, str]) -> None:
+    data_folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    target = _file(data_folder)
+    temporary = target.with_suffix(f".{os.getpid()}.tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as out:
+        json.dump(record, out, indent=1, sort_keys=True)
+        out.flush()
+        os.fsync(out.fileno())
+    temporary.replace(target)
