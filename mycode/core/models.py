@@ -1,6 +1,6 @@
 """What a model is to the rest of the house: a request goes in, deltas and one whole message come out."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -55,13 +55,16 @@ class ModelRequest(Struct, frozen=True):
     json_schema: dict[str, Any] | None = None
 
 
+ModelItem = TextDelta | ReasoningDelta | Retrying | AssistantMessage
+
+
 class Model(Protocol):
     """Something that answers requests: litellm, the fast lane, or a script."""
 
     @property
     def info(self) -> ModelInfo: ...
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[TextDelta | ReasoningDelta | Retrying | AssistantMessage]:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelItem, None]:
         """Deltas for the eye, then exactly one whole `AssistantMessage` as the last item.
 
         Raises a `ModelError` when no whole message could be had: nothing of a cut stream is ever returned as whole.

@@ -1,0 +1,1 @@
+"""The model: which one, how it is reached, and what it costs."""
