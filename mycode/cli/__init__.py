@@ -1,0 +1,1 @@
+"""The door: parse what was typed, wire the parts, choose a front end."""
