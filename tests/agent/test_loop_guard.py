@@ -1,0 +1,40 @@
+"""The model is told when it repeats itself, and the person is asked when it goes on."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mycode.agent.loop_guard import LoopGuard
+from mycode.core.messages import ToolCall
+
+
+def _guard(*calls: tuple[str, str]) -> LoopGuard:
+    guard = LoopGuard()
+    for number, (name, arguments) in enumerate(calls):
+        guard = guard.add(ToolCall(f"c{number}", name, arguments))
+    return guard
+
+
+def test_the_third_same_call_is_told_to_the_model_and_the_fifth_asks_the_person() -> None:
+    same = ("grep", '{"pattern": "x"}')
+    seen = [(_guard(*[same] * times).advice != "", _guard(*[same] * times).must_ask) for times in range(1, 6)]
+    assert seen == [(False, False), (False, False), (True, False), (True, False), (True, True)]
+
+
+def test_the_order_and_spacing_of_arguments_do_not_hide_a_repetition() -> None:
+    guard = _guard(("t", '{"a": 1, "b": 2}'), ("t", '{"b":2,"a":1}'), ("t", '{ "a":1, "b":2 }'))
+    assert guard.repeats == 3
+
+
+def test_a_cycle_of_two_calls_counts_by_rounds() -> None:
+    one, two = ("read_file", '{"path": "a"}'), ("read_file", '{"path": "b"}')
+    assert _guard(*[one, two] * 3).repeats == 3
+
+
+def test_arguments_that_are_not_json_are_compared_as_text() -> None:
+    assert _guard(("t", "{oops"), ("t", "{oops")).repeats == 2
+
+
+@given(st.lists(st.integers(), unique=True, max_size=30))
+def test_calls_that_all_differ_never_alarm(numbers: list[int]) -> None:
+    guard = _guard(*[("t", f'{{"n": {number}}}') for number in numbers])
+    assert (guard.repeats <= 1, guard.advice, guard.must_ask) == (True, "", False)
