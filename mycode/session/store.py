@@ -1,0 +1,297 @@
+"""Where sessions are kept: rows that are only ever added, one transaction each, on disk before anybody sees them."""
+
+import hashlib
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import cast
+
+from msgspec import Struct
+
+from mycode.core.entries import Entry
+from mycode.core.errors import SessionError
+from mycode.session import locks
+from mycode.session.database import Database, Row
+from mycode.session.entries import MESSAGE, encode_body, role_of, sha256_of, sort_of
+from mycode.session.log import SessionLog
+
+
+class SessionInfo(Struct, frozen=True):
+    """A session as a list shows it. Times are Unix seconds; `parent` is the session it was forked from, if any."""
+
+    id: str
+    created: float
+    updated: float
+    cwd: str
+    title: str
+    model: str
+    messages: int
+    tokens: int
+    last_seq: int
+    parent: str | None = None
+    parent_seq: int = 0
+
+
+class Store:
+    """All sessions of one data folder. Writing to a session takes it; a second writer gets `SessionHeld`."""
+
+    def __init__(self, folder: Path, *, clock: Callable[[], float] = time.time) -> None:
+        self.folder = folder
+        self.database = Database(folder)
+        self._clock = clock
+        self._token = os.urandom(8).hex()
+        self._numbers: dict[str, int] = {}
+        self._held: set[int] = set()
+
+    @property
+    def read_only(self) -> bool:
+        return self.database.read_only
+
+    def create(self, *, cwd: str = "", model: str = "", session_id: str | None = None, title: str = "") -> str:
+        """Starts a session, held by this store, and returns its id."""
+        session_id = session_id or new_id()
+        now = self._clock()
+        with self.database.write() as connection:
+            if connection.execute("SELECT 1 FROM sessions WHERE id = ?", (session_id,)).fetchone():
+                message = f"There is already a session {session_id}. Resume it with --resume {session_id}."
+                raise SessionError(message)
+            number = connection.execute(
+                "INSERT INTO sessions(id, created, updated, cwd, title, model) VALUES (?, ?, ?, ?, ?, ?)",
+                (session_id, now, now, clean(cwd), clean(title), clean(model)),
+            ).lastrowid
+            assert number is not None
+            locks.claim(connection, number, session_id, self._token)
+        self._numbers[session_id] = number
+        self._held.add(number)
+        return session_id
+
+    def append(self, session_id: str, *entries: Entry, title: str | None = None) -> None:
+        """Adds rows in one transaction, on disk on return. Their seq must follow the last one without a gap.
+
+        A `title` is set if the session has none yet. Raises `SessionHeld` when another process has the session.
+        """
+        number = self.number(session_id)
+        with self.database.write() as connection:
+            row = connection.execute(
+                "SELECT s.last_seq, s.messages, s.tokens, l.token FROM sessions s "
+                "LEFT JOIN locks l ON l.session = s.n WHERE s.n = ? AND s.deleted = 0",
+                (number,),
+            ).fetchone()
+            if row is None:
+                message = f"Session {session_id} was deleted while it was open. Start a new one with /clear."
+                raise SessionError(message)
+            last, messages, tokens, holder = row
+            if holder != self._token:
+                # Not taken yet, or taken away by somebody since.
+                locks.claim(connection, number, session_id, self._token)
+            rows = []
+            for entry in entries:
+                if entry.seq != last + 1:
+                    message = f"Session {session_id} is at entry {last}: entry {entry.seq} does not follow it."
+                    raise SessionError(message)
+                last = entry.seq
+                sort, body = sort_of(entry.body), encode_body(entry.body)
+                if sort == MESSAGE:
+                    messages, tokens = messages + 1, tokens + entry.tokens
+                rows.append(
+                    (
+                        number, entry.seq, entry.id, entry.at, sort, role_of(entry.body), entry.tokens, tokens,
+                        messages, sha256_of(body), body.decode(),
+                    )
+                )  # fmt: skip
+            connection.executemany(
+                "INSERT INTO entries(session, seq, id, at, sort, role, tokens, sum_tokens, sum_messages, sha256, body)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                rows,
+            )
+            connection.execute(
+                "UPDATE sessions SET last_seq = ?, messages = ?, tokens = ?, updated = ?, "
+                "title = CASE WHEN title = '' THEN ? ELSE title END WHERE n = ?",
+                (last, messages, tokens, self._clock(), clean(title or ""), number),
+            )
+        self._held.add(number)
+
+    def claim(self, session_id: str, *, steal: bool = False) -> None:
+        """Takes a session for writing; raises `SessionHeld` when a living process has it and it is not stolen."""
+        number = self.number(session_id)
+        with self.database.write() as connection:
+            locks.claim(connection, number, session_id, self._token, steal=steal)
+        self._held.add(number)
+
+    def release(self, session_id: str) -> None:
+        """Lets go of a session; one that nothing was ever written to disappears."""
+        number = self._numbers.get(session_id)
+        if number is None or number not in self._held or self.read_only:
+            return
+        with self.database.write() as connection:
+            connection.execute("DELETE FROM locks WHERE session = ? AND token = ?", (number, self._token))
+            connection.execute(
+                "DELETE FROM sessions WHERE n = ? AND last_seq = 0 AND texts = 0 AND title = ''", (number,)
+            )
+        self._held.discard(number)
+
+    def close(self) -> None:
+        """Lets go of every session and of the file."""
+        try:
+            for session_id in [key for key, number in self._numbers.items() if number in self._held]:
+                self.release(session_id)
+        finally:
+            self.database.close()
+
+    def info(self, session_id: str) -> SessionInfo:
+        """What is known of the session with exactly this id."""
+        row = self.database.row(f"{_LISTED} WHERE s.id = ? AND s.deleted = 0", (session_id,))
+        if row is None:
+            raise SessionError(_no_session(session_id))
+        return _info(row)
+
+    def sessions(self, *, limit: int | None = None, cwd: str | None = None) -> list[SessionInfo]:
+        """Sessions that hold something, newest first; only those of a folder if `cwd` is given."""
+        rows = self.database.rows(
+            f"{_LISTED} WHERE s.deleted = 0 AND s.last_seq > 0 AND (? IS NULL OR s.cwd = ?) "
+            "ORDER BY s.updated DESC, s.n DESC LIMIT ?",
+            (cwd, cwd, -1 if limit is None else limit),
+        )
+        return [_info(row) for row in rows]
+
+    def latest(self, cwd: str | None = None) -> SessionInfo | None:
+        """The session that was written to last."""
+        found = self.sessions(limit=1, cwd=cwd)
+        return found[0] if found else None
+
+    def find(self, name: str) -> SessionInfo:
+        """The one session with this id, this title, or an id that starts so; an error names the candidates."""
+        like = name.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        for condition, value in (
+            ("s.id = ?", name),
+            ("s.title = ? COLLATE NOCASE", name),
+            ("s.id LIKE ? ESCAPE '\\'", like + "%"),
+            ("s.title LIKE ? ESCAPE '\\'", f"%{like}%"),
+        ):
+            rows = self.database.rows(
+                f"{_LISTED} WHERE s.deleted = 0 AND {condition} ORDER BY s.updated DESC LIMIT 6", (value,)
+            )
+            if len(rows) == 1 and name:
+                return _info(rows[0])
+            if len(rows) > 1 and name:
+                raise SessionError(_ambiguous(name, [_info(row) for row in rows]))
+        raise SessionError(_no_session(name))
+
+    def rename(self, session_id: str, title: str) -> None:
+        self._set("UPDATE sessions SET title = ? WHERE n = ?", session_id, title)
+
+    def set_model(self, session_id: str, model: str) -> None:
+        self._set("UPDATE sessions SET model = ? WHERE n = ?", session_id, model)
+
+    def set_cwd(self, session_id: str, cwd: str) -> None:
+        self._set("UPDATE sessions SET cwd = ? WHERE n = ?", session_id, cwd)
+
+    def fork(self, session_id: str, at_seq: int | None = None, *, title: str = "") -> str:
+        """A new session with the same past up to and with `at_seq` (default: all of it); nothing is copied."""
+        log = self.log(session_id)
+        at_seq = log.last_seq() if at_seq is None else at_seq
+        if not 0 <= at_seq <= log.last_seq():
+            message = f"Session {session_id} has entries 1 to {log.last_seq()}; it cannot be forked at {at_seq}."
+            raise SessionError(message)
+        origin = self.info(session_id)
+        tokens, messages = log.sums(at_seq)
+        base = log.owner(at_seq)
+        fork_id, now = new_id(), self._clock()
+        with self.database.write() as connection:
+            # Texts kept after the fork point may be numbered too: gaps in the handles do no harm.
+            number = connection.execute(
+                "INSERT INTO sessions(id, created, updated, cwd, title, model, base, base_seq, base_texts, last_seq, "
+                "messages, tokens, texts) SELECT ?, ?, ?, ?, ?, ?, n, ?, texts, ?, ?, ?, texts "
+                "FROM sessions WHERE n = ?",
+                (
+                    fork_id, now, now, origin.cwd, clean(title) or origin.title, origin.model, at_seq, at_seq,
+                    messages, tokens, base,
+                ),
+            ).lastrowid  # fmt: skip
+            assert number is not None
+            locks.claim(connection, number, fork_id, self._token)
+        self._numbers[fork_id] = number
+        self._held.add(number)
+        return fork_id
+
+    def log(self, session_id: str) -> SessionLog:
+        """The rows of a session, readable in parts."""
+        return SessionLog(self.database, self.number(session_id))
+
+    def number(self, session_id: str) -> int:
+        """The session's number inside the database."""
+        number = self._numbers.get(session_id)
+        if number is None:
+            row = self.database.row("SELECT n FROM sessions WHERE id = ? AND deleted = 0", (session_id,))
+            if row is None:
+                raise SessionError(_no_session(session_id))
+            number = self._numbers[session_id] = cast("int", row[0])
+        return number
+
+    def keep_text(self, session_id: str, text: str) -> str:
+        """Stores a whole text durably and returns its handle; the same text twice has one handle."""
+        number, raw = self.number(session_id), text.encode("utf-8", "surrogatepass")
+        sha256 = hashlib.sha256(raw).hexdigest()
+        with self.database.write() as connection:
+            row = connection.execute(
+                "SELECT number FROM texts WHERE session = ? AND sha256 = ?", (number, sha256)
+            ).fetchone()
+            if row is None:
+                row = connection.execute(
+                    "UPDATE sessions SET texts = texts + 1 WHERE n = ? RETURNING texts", (number,)
+                ).fetchone()
+                connection.execute("INSERT INTO texts VALUES (?, ?, ?, ?)", (number, row[0], sha256, raw))
+        return f"t{row[0]}"
+
+    def text(self, session_id: str, number: int) -> str:
+        """The text that was kept as `t<number>`, byte for byte."""
+        session: object = self.number(session_id)
+        while session is not None:
+            row = self.database.row(
+                "SELECT s.base, s.base_texts, t.text FROM sessions s "
+                "LEFT JOIN texts t ON t.session = s.n AND t.number = ? WHERE s.n = ?",
+                (number, session),
+            )
+            assert row is not None
+            base, base_texts, text = row
+            if isinstance(text, bytes):
+                return text.decode("utf-8", "surrogatepass")
+            session = base if number <= cast("int", base_texts) else None
+        message = f"There is no text t{number} in this session."
+        raise SessionError(message)
+
+    def _set(self, statement: str, session_id: str, value: str) -> None:
+        number = self.number(session_id)
+        with self.database.write() as connection:
+            connection.execute(statement, (clean(value), number))
+
+
+def new_id() -> str:
+    """Twelve hex digits: short enough to type the first few."""
+    return os.urandom(6).hex()
+
+
+def clean(text: str) -> str:
+    """Text that SQLite takes: a file name may hold half a surrogate."""
+    return text.encode("utf-8", "replace").decode()
+
+
+_LISTED = (
+    "SELECT s.id, s.created, s.updated, s.cwd, s.title, s.model, s.messages, s.tokens, s.last_seq, b.id, s.base_seq "
+    "FROM sessions s LEFT JOIN sessions b ON b.n = s.base"
+)
+
+
+def _info(row: Row) -> SessionInfo:
+    return SessionInfo(*row)  # type: ignore[arg-type]  # the columns of _LISTED are the fields in order
+
+
+def _no_session(name: str) -> str:
+    return f"There is no session {name!r}. `mycode sessions list` shows those there are."
+
+
+def _ambiguous(name: str, found: list[SessionInfo]) -> str:
+    shown = ", ".join(f"{info.id} ({info.title or 'untitled'})" for info in found[:5])
+    more = ", ..." if len(found) > 5 else ""
+    return f"Several sessions match {name!r}: {shown}{more}. Give more of the id."
