@@ -59,6 +59,7 @@ class Action(Struct, frozen=True):
 
     `title` is one line (`edit_file mycode/app.py`); paths are absolute and resolved as far as they exist; `command` is
     the shell text; `displays` hold the whole diff or text to show. Foreign text is raw: whoever shows it escapes it.
+    `fails` is the sentence with which `run` would refuse, when that is known already: it may quote what `reads` names.
     """
 
     tool: str
@@ -69,6 +70,7 @@ class Action(Struct, frozen=True):
     command: str | None = None
     url: str | None = None
     displays: tuple[Display, ...] = ()
+    fails: str = ""
 
 
 class ToolOutput(Struct, frozen=True):
