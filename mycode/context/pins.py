@@ -1,0 +1,62 @@
+"""What the person laid down stays word for word, whatever is folded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+from mycode.context.projection import Laid
+from mycode.core.summaries import SummaryRecord
+
+LONGEST = 400
+"""A sentence longer than this (in characters) is a text, not a rule."""
+
+
+@cache
+def _laid_down() -> re.Pattern[str]:
+    return re.compile(
+        r"\b(never|always|must(?: not)?|do not|don['’]t|only|make sure|ensure|prefer|avoid|instead of|rather than|"
+        r"from now on|remember|important|required?|forbidden|not allowed|no longer)\b",
+        re.IGNORECASE,
+    )
+
+
+def constraints(text: str) -> tuple[str, ...]:
+    """Sentences of the person's text with which something is laid down: rules, preferences, corrections."""
+    found: list[str] = []
+    for sentence in re.split(r"(?<=[.!?])\s+|\n+", text):
+        plain = sentence.strip().strip("-*• ").strip()
+        if 8 <= len(plain) <= LONGEST and not plain.endswith("?") and _laid_down().search(plain):
+            found.append(plain)
+    return tuple(dict.fromkeys(found))
+
+
+def kept_constraints(record: SummaryRecord | None) -> tuple[str, ...]:
+    """The constraints a record carries on."""
+    raw = record.context.raw if record is not None else None
+    return tuple(str(line) for line in (raw or {}).get("constraints", ()))
+
+
+def settled_pins(laid: Laid) -> tuple[str, ...]:
+    """Pinned texts that stand in the pins passage: pinned before the newest epoch, or by a summary; no doubles."""
+    texts = [pin.text for seq, pin in laid.pins if seq < laid.epoch]
+    for region in laid.regions:
+        texts.extend(line for line in kept_constraints(region.record) if line not in laid.unpinned)
+    return _once(texts)
+
+
+def fresh_pins(laid: Laid) -> tuple[str, ...]:
+    """Pinned texts that wait in the footer for the next epoch, so that pinning does not change what was sent."""
+    settled = set(settled_pins(laid))
+    return _once(pin.text for seq, pin in laid.pins if seq >= laid.epoch and pin.text not in settled)
+
+
+def pins_text(texts: Sequence[str]) -> str:
+    """The passage as the model reads it."""
+    lines = [f"{number}. {text}" for number, text in enumerate(texts, 1)]
+    return "\n".join(["Laid down by the person, word for word; it holds until they say otherwise:", *lines])
+
+
+def _once(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(texts))

@@ -1,0 +1,273 @@
+"""The log and what is laid over it become the messages to send; what is not well formed is repaired on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mycode.core.entries import Entry, Note
+from mycode.core.messages import AssistantMessage, ContextNote, Message, ToolResult, UserMessage, ViewMessage
+from mycode.core.summaries import Drop, MaskEpoch, Pin, SummaryRecord, Undo
+
+INTERRUPTED = "interrupted: no result was recorded; the call may have had effects. Check before repeating it."
+RESTORED = "restored"
+"""Name of the log note that shows messages again which were dropped, shrunk or masked."""
+UNPINNED = "unpinned"
+"""Name of the log note that lets go of a constraint which a summary pinned."""
+
+
+class Row(Struct, frozen=True):
+    """A message of the log with what is known of it: its seq, tokens (counted once), entry id, time and sha256."""
+
+    seq: int
+    message: Message
+    tokens: int
+    id: str = ""
+    at: float = 0.0
+    sha256: str = ""
+
+
+class Region(Struct, frozen=True):
+    """Messages `start` to `end` (seq, inclusive) are shown as the summary `s<number>`."""
+
+    start: int
+    end: int
+    number: int
+    seq: int
+    record: SummaryRecord
+
+
+class Laid(Struct, frozen=True):
+    """Everything that lies over the log now: disjoint regions in order, stubs and marks by seq, pins by entry seq.
+
+    `epoch` is the seq of the newest overlay that changed what was already sent.
+    """
+
+    regions: tuple[Region, ...] = ()
+    stubs: dict[int, str] = {}
+    dropped: frozenset[int] = frozenset()
+    shrunk: frozenset[int] = frozenset()
+    pins: tuple[tuple[int, Pin], ...] = ()
+    unpinned: frozenset[str] = frozenset()
+    epoch: int = 0
+    summaries: int = 0
+
+    @property
+    def head(self) -> Region | None:
+        """The region that the view opens with, if the beginning is folded."""
+        return self.regions[0] if self.regions and self.regions[0].start <= 1 else None
+
+
+class Shown(Struct, frozen=True):
+    """One message of a view: the seq it comes from (0: laid in), its tokens (-1: to be counted), its tool's name."""
+
+    message: ViewMessage
+    seq: int = 0
+    tokens: int = -1
+    tool: str = ""
+
+
+def lay(overlays: Iterable[Entry]) -> Laid:
+    """What the overlays come to: each one applied in order, except those taken back."""
+    entries = sorted(overlays, key=lambda entry: entry.seq)
+    undone: set[int] = set()
+    for entry in reversed(entries):
+        if isinstance(entry.body, Undo) and entry.seq not in undone:
+            undone.add(entry.body.target)
+    regions: list[Region] = []
+    stubs: dict[int, str] = {}
+    dropped: set[int] = set()
+    shrunk: set[int] = set()
+    pins: list[tuple[int, Pin]] = []
+    unpinned: set[str] = set()
+    epoch = 0
+    number = 0
+    for entry in entries:
+        body = entry.body
+        if isinstance(body, SummaryRecord):
+            number += 1
+        if entry.seq in undone:
+            continue
+        match body:
+            case SummaryRecord():
+                regions = _absorb(regions, Region(body.covers[0], body.covers[1], number, entry.seq, body))
+                epoch = entry.seq
+            case MaskEpoch():
+                stubs.update(body.stubs)
+                epoch = entry.seq
+            case Drop():
+                (shrunk if body.shrink else dropped).update(body.seqs)
+                epoch = entry.seq
+            case Note() if body.name == RESTORED:
+                for seq in body.data.get("seqs", ()):
+                    stubs.pop(seq, None)
+                    dropped.discard(seq)
+                    shrunk.discard(seq)
+                epoch = entry.seq
+            case Note() if body.name == UNPINNED:
+                unpinned.add(str(body.data.get("text", "")))
+                epoch = entry.seq
+            case Pin():
+                pins.append((entry.seq, body))
+            case _:
+                pass
+    return Laid(
+        tuple(regions), stubs, frozenset(dropped), frozenset(shrunk), tuple(pins), frozenset(unpinned), epoch, number
+    )
+
+
+def _absorb(regions: Sequence[Region], new: Region) -> list[Region]:
+    """The regions after one more record: it takes in its parent and every region it touches."""
+    start, end = new.start, new.end
+    kept: list[Region] = []
+    for region in regions:
+        touches = region.start <= end and region.end >= start
+        if touches or region.record.id == new.record.parent_id:
+            start, end = min(start, region.start), max(end, region.end)
+        else:
+            kept.append(region)
+    kept.append(replace(new, start=start, end=end))
+    return sorted(kept, key=lambda region: region.start)
+
+
+def project(rows: Sequence[Row], laid: Laid, head: Sequence[Shown] = (), start: int = 0) -> list[Shown]:
+    """The view of the rows from index `start` on, after `head` (what the view opens with; it is returned too).
+
+    Each call is followed by exactly one result, each in the order of the calls; results without a call and messages
+    without content are left out; two answers in a row are parted by a note.
+    """
+    return extend(list(head), rows, start, len(rows), laid)
+
+
+def extend(out: list[Shown], rows: Sequence[Row], start: int, stop: int, laid: Laid) -> list[Shown]:
+    """Appends the projection of `rows[start:stop]` to `out`; `start` must not lie inside a call's answers."""
+    waiting = [region for region in laid.regions if region.start > 1]
+    index = start
+    while index < stop:
+        row = rows[index]
+        region = _region_of(waiting, row.seq) if waiting else None
+        if region is not None:
+            out.append(Shown(ContextNote(summary_text(region.record, region.number), "summary", region.record.id)))
+            waiting.remove(region)
+            while index < stop and rows[index].seq <= region.end:
+                index += 1
+            continue
+        match row.message:
+            case AssistantMessage():
+                index = _group(out, rows, index, stop, laid)
+                continue
+            case UserMessage():
+                _user(out, row, laid)
+            case ToolResult():
+                pass  # its call is not directly before it: nothing may be sent for it
+        index += 1
+    return out
+
+
+def _region_of(regions: Sequence[Region], seq: int) -> Region | None:
+    return next((region for region in regions if region.start <= seq <= region.end), None)
+
+
+def _group(out: list[Shown], rows: Sequence[Row], index: int, stop: int, laid: Laid) -> int:
+    """An answer with the results of its calls, then what the person said meanwhile; returns the index after them."""
+    row = rows[index]
+    message = row.message
+    assert isinstance(message, AssistantMessage)
+    results: dict[str, list[Row]] = {}
+    said: list[Row] = []
+    end = index + 1
+    pending = len(message.tool_calls)
+    while end < stop and pending:
+        follower = rows[end]
+        if isinstance(follower.message, AssistantMessage):
+            break
+        if any(region.start > 1 and region.start <= follower.seq <= region.end for region in laid.regions):
+            break
+        if isinstance(follower.message, ToolResult):
+            results.setdefault(follower.message.call_id, []).append(follower)
+        else:
+            said.append(follower)
+        end += 1
+    if row.seq in laid.dropped or row.seq in laid.shrunk:
+        out.append(Shown(ContextNote(_left_out(row, shrink=row.seq in laid.shrunk), "omitted"), row.seq))
+    elif message.text.strip() or message.tool_calls:
+        _part(out)
+        out.append(Shown(message, row.seq, row.tokens))
+        for call in message.tool_calls:
+            found = results.get(call.id)
+            if found:
+                out.append(_result(found.pop(0), laid, call.name))
+            else:
+                out.append(Shown(ToolResult(call.id, INTERRUPTED, is_error=True), 0, -1, call.name))
+    for user in said:
+        _user(out, user, laid)
+    return end
+
+
+def _part(out: list[Shown]) -> None:
+    """Keeps a legal order of roles: no view opens with an answer, and no answer follows another directly."""
+    last = out[-1].message if out else None
+    if last is None or (isinstance(last, AssistantMessage) and not last.tool_calls):
+        out.append(
+            Shown(ContextNote("(the conversation went on)" if last else "(earlier messages are left out)", "omitted"))
+        )
+
+
+def _user(out: list[Shown], row: Row, laid: Laid) -> None:
+    message = row.message
+    assert isinstance(message, UserMessage)
+    if row.seq in laid.dropped or row.seq in laid.shrunk:
+        out.append(Shown(ContextNote(_left_out(row, shrink=row.seq in laid.shrunk), "omitted"), row.seq))
+    elif message.text.strip() or message.images:
+        out.append(Shown(message, row.seq, row.tokens))
+
+
+def _result(row: Row, laid: Laid, tool: str) -> Shown:
+    message = row.message
+    assert isinstance(message, ToolResult)
+    if row.seq in laid.dropped or row.seq in laid.shrunk:
+        return Shown(replace(message, text=_left_out(row, shrink=row.seq in laid.shrunk), images=()), row.seq, -1, tool)
+    stub = laid.stubs.get(row.seq)
+    if stub is not None:
+        return Shown(replace(message, text=stub, images=()), row.seq, -1, tool)
+    return Shown(message, row.seq, row.tokens, tool)
+
+
+def _left_out(row: Row, *, shrink: bool) -> str:
+    if not shrink:
+        return f"[m{row.seq} was left out by the person; history_expand m{row.seq} shows it]"
+    text = " ".join(row.message.text.split())
+    if isinstance(row.message, AssistantMessage) and row.message.tool_calls:
+        text = f"{text} (called {', '.join(call.name for call in row.message.tool_calls)})".strip()
+    short = text if len(text) <= 160 else f"{text[:110]} … {text[-40:]}"
+    return f"[m{row.seq} shortened: {short}; history_expand m{row.seq} shows it whole]"
+
+
+def summary_text(record: SummaryRecord, number: int) -> str:
+    """A record as the model reads it."""
+    first, last = record.covers
+    handle = f"m{first}-m{last}" if last > first else f"m{first}"
+    parts = [
+        f"Summary s{number} of the conversation up to m{last} (newest part: {handle}; history_expand shows originals)."
+    ]
+    if record.focus:
+        parts.append(f"Focus: {record.focus}")
+    if record.narrative:
+        parts.append(record.narrative)
+    parts.extend(_list("Key points", record.key_points))
+    parts.extend(_list("Decisions", record.context.decisions))
+    parts.extend(_list("To do", tuple(_task(item.task, item.owner, item.due) for item in record.context.action_items)))
+    parts.extend(_list("Open", record.context.unresolved))
+    if record.digest:
+        parts.append(record.digest)
+    return "\n\n".join(parts)
+
+
+def _list(title: str, lines: Sequence[str]) -> list[str]:
+    return ["\n".join([f"{title}:", *(f"- {line}" for line in lines)])] if lines else []
+
+
+def _task(task: str, owner: str, until: str) -> str:
+    return task + (f" ({owner})" if owner else "") + (f" by {until}" if until else "")

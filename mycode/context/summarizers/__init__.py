@@ -1,0 +1,45 @@
+"""How a fold is told: by rules, by a model, or by both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from msgspec import Struct
+
+from mycode.core.messages import Message
+from mycode.core.summaries import Strategy, SummaryContext, SummaryRecord
+from mycode.core.usage import Usage
+
+
+class Fold(Struct, frozen=True):
+    """What is to be told: the messages with their seqs, the record it continues, and how long the telling may be.
+
+    `focus` is the person's wish, or empty. `count` counts tokens, `redact` masks secrets.
+    """
+
+    messages: tuple[tuple[int, Message], ...]
+    previous: SummaryRecord | None
+    budget_tokens: int
+    count: Callable[[str], int]
+    redact: Callable[[str], str]
+    focus: str = ""
+    depth: int = 0
+
+
+class Draft(Struct, frozen=True):
+    """A telling, before it is checked: who wrote it, its text and its parts."""
+
+    strategy: Strategy
+    narrative: str = ""
+    key_points: tuple[str, ...] = ()
+    context: SummaryContext = SummaryContext()
+    digest: str = ""
+    model: str = ""
+    usage: Usage | None = None
+
+
+class Summarizer(Protocol):
+    """A way to tell a fold. Raises a `ModelError` when no telling could be had."""
+
+    async def summarize(self, fold: Fold) -> Draft: ...
