@@ -17,7 +17,7 @@ from mycode.context.summarizers import Draft, Fold
 from mycode.context.summarizers.rules import tell
 from mycode.core.entries import Body, Entry, Log, Note
 from mycode.core.errors import ContextOverflow, InputError
-from mycode.core.events import ContextChanged, ContextMasked, Event, SummaryFinished, SummaryStarted, Warned
+from mycode.core.events import ContextChanged, Event, SummaryFinished, SummaryStarted, Warned
 from mycode.core.messages import AssistantMessage, ContextNote, Message, ToolResult, UserMessage, ViewMessage
 from mycode.core.models import Model, ModelInfo, TokenCounter, ToolSpec
 from mycode.core.summaries import (
@@ -242,19 +242,27 @@ class ContextManager:
         entry = self.note(record)
         yield SummaryFinished(entry, self._clock() - started)
 
-    def overflow(self, error: ContextOverflow) -> ContextMasked | None:
-        """Takes note of a request that the provider found too long; the next `fit` is smaller, without any model."""
+    async def overflow(self, error: ContextOverflow) -> AsyncGenerator[Event, None]:
+        """Answers a provider that found the request too long: learns its limit and folds by rules, without any model.
+
+        Afterwards `fit` gives a smaller request. Call it once per request; a second overflow is the turn's end.
+        """
         size = self._window
-        named = error.limit if error.limit and error.limit < size else 0
-        if named:
-            self._learned_window = named
+        if error.limit and error.limit < size:
+            self._learned_window = error.limit
         elif self._sent is not None:
             # The provider counts more than we do: correct the count so that the same view no longer passes.
-            self.calibration = min(2.0, self.calibration * 1.2)
+            self.calibration = min(2.0, self.calibration * 1.25)
         else:
             self._learned_window = size * 4 // 5
         self._anchor = None
-        return None
+        tokens = self._tokens()
+        trigger = Trigger("overflow", tokens / self._window, tokens, emergency=True)
+        yield Warned(
+            f"The request was longer than the model takes ({self._window:,} tokens); older messages are folded."
+        )
+        async for event in self.summarize(trigger, strategy="rules"):
+            yield event
 
     def undo(self) -> ContextChanged | None:
         """Takes back the newest summary, masking or hand-made change; None if there is none."""
