@@ -1,0 +1,150 @@
+"""A long transcript made short without a model, so that what will be needed again is still in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mycode.context import reuse
+from mycode.context.facts import FactLedger
+from mycode.context.passages import Passage, read
+from mycode.context.references import Memo
+from mycode.context.selection import select
+from mycode.context.transcripts import Item, is_whole, read_items, steps, tokens, with_text
+from mycode.core.errors import InputError
+from mycode.core.messages import AssistantMessage, ToolCall, ToolResult
+
+Count = Callable[[str], int]
+TITLE = "[Earlier conversation, folded: per message what it was, then its lines and names worth keeping]\n"
+FIRST_SHARE = 0.25
+TAIL_SHARE = 0.2
+
+
+def compress(
+    messages: list[dict[str, Any]], budget_tokens: int, *, count: Count, mode: str = "rules"
+) -> list[dict[str, Any]]:
+    """Fewer messages that cost at most `budget_tokens` (by `count`, with 4 per message and 8 per call), in the same style.
+
+    System messages pass untouched, the first user message stays (clipped only if it would take over a quarter), the
+    newest steps stay verbatim with calls and results paired; all between becomes one user message to read. A list that
+    fits is given back as it is. Raises InputError for what is no transcript and for a budget that nothing fits in.
+    """
+    if mode != "rules":
+        raise InputError(f"The mode {mode!r} needs a model; here only 'rules' is possible.")
+    items = read_items(messages)
+    sizes = [tokens(item.raw, count) for item in items]
+    pairs_whole = all(is_whole(step) for step in steps([item for item in items if not item.is_system]))
+    if sum(sizes) <= budget_tokens and pairs_whole:
+        return list(messages)
+    return _Compression(items, sizes, budget_tokens, count).run()
+
+
+class _Compression:
+    """One run: what it was given and what it has left."""
+
+    def __init__(self, items: list[Item], sizes: list[int], budget: int, count: Count):
+        self.systems = [item for item in items if item.is_system]
+        self.items = [item for item in items if not item.is_system]
+        self.sizes = {item.index: size for item, size in zip(items, sizes, strict=True)}
+        self.count = count
+        self.fixed = sum(self.sizes[item.index] for item in self.systems)
+        self.budget = budget - self.fixed
+
+    def run(self) -> list[dict[str, Any]]:
+        first = next((item for item in self.items if item.is_person), None)
+        least = self.fixed + (min(self.sizes[first.index], 32) if first else 16)
+        if self.budget < least - self.fixed:
+            raise InputError(
+                f"A budget of {self.budget + self.fixed} tokens is too small: at least {least} are needed."
+            )
+        head = [self._clipped(first, max(24, int(self.budget * FIRST_SHARE)))] if first else []
+        left = self.budget - sum(tokens(raw, self.count) for raw in head)
+        rest = [item for item in self.items if first is None or item.index != first.index]
+        tail_items, tail = self._tail(steps(rest), int(left * TAIL_SHARE))
+        left -= sum(tokens(raw, self.count) for raw in tail)
+        kept = {item.index for item in tail_items}
+        room = left - 4 - self.count(TITLE)
+        folded = [item for item in rest if item.index not in kept]
+        text = self._fold(folded, tail_items, first, room) if room > 8 else ""
+        middle = [{"role": "user", "content": TITLE + text}] if text else []
+        return [*(item.raw for item in self.systems), *head, *middle, *tail]
+
+    def _clipped(self, item: Item, budget: int) -> dict[str, Any]:
+        if self.sizes[item.index] <= budget:
+            return item.raw
+        place = next(k for k, message in enumerate(item.messages) if not isinstance(message, ToolResult))
+        message = item.messages[place]
+        text = message.text if not isinstance(message, ToolResult) else ""
+        return with_text(item, place, clip(text, budget - 8, self.count))
+
+    def _tail(self, groups: list[list[Item]], budget: int) -> tuple[list[Item], list[dict[str, Any]]]:
+        kept: list[Item] = []
+        out: list[dict[str, Any]] = []
+        for group in reversed(groups):
+            size = sum(self.sizes[item.index] for item in group)
+            if not is_whole(group):
+                break
+            if size > budget:
+                if not kept and (shrunk := self._shrunk(group, budget)):
+                    return group, shrunk
+                break
+            budget -= size
+            kept = [*group, *kept]
+            out = [*(item.raw for item in group), *out]
+        return kept, out
+
+    def _shrunk(self, group: list[Item], budget: int) -> list[dict[str, Any]]:
+        results = [item for item in group if any(isinstance(m, ToolResult) for m in item.messages)]
+        fixed = sum(self.sizes[item.index] for item in group if item not in results)
+        if not results:
+            return [] if budget < 24 or self._has_calls(group) else [self._clipped(group[0], budget)]
+        if any(len(item.messages) != 1 for item in results) or fixed + 20 * len(results) > budget:
+            return []
+        each = (budget - fixed) // len(results) - 6
+        return [
+            item.raw if item not in results else with_text(item, 0, clip(_text(item), each, self.count))
+            for item in group
+        ]
+
+    def _has_calls(self, group: list[Item]) -> bool:
+        return any(isinstance(m, AssistantMessage) and m.tool_calls for item in group for m in item.messages)
+
+    def _fold(self, folded: list[Item], tail: list[Item], first: Item | None, room: int) -> str:
+        memo: Memo = {}
+        everything = [*([first] if first else []), *folded, *tail]
+        calls = {
+            c.id: c for i in everything for m in i.messages if isinstance(m, AssistantMessage) for c in m.tool_calls
+        }
+        read_all = {item.index: self._passages(item, calls, memo) for item in everything}
+        head = read_all[first.index] if first else []
+        middle = [passage for item in folded for passage in read_all[item.index]]
+        newest = [passage for item in tail for passage in read_all[item.index]]
+        weights = reuse.score([*head, *middle], newest)
+        covered = {name.text for passage in (*head, *newest) for line in passage.lines for name in line.names}
+        return select(middle, weights, room, self.count, covered, handles=False)
+
+    def _passages(self, item: Item, calls: dict[str, ToolCall], memo: Memo) -> list[Passage]:
+        return [read(item.index, m, calls.get(getattr(m, "call_id", "")), memo) for m in item.messages]
+
+
+def clip(text: str, budget: int, count: Count) -> str:
+    """Head and tail of a text in at most `budget` tokens, the cut marked; empty if not even that fits."""
+    size = count(text)
+    if size <= budget:
+        return text
+    chars = int(len(text) * max(0, budget - 8) / max(1, size))
+    while chars > 0:
+        head = int(chars * 0.6)
+        out = f"{text[:head]}\n[… clipped …]\n{text[len(text) - (chars - head) :]}"
+        if count(out) <= budget:
+            return out
+        chars = int(chars * 0.9)
+    return ""
+
+
+def _text(item: Item) -> str:
+    message = item.messages[0]
+    return message.text
+
+
+_ = (Sequence, FactLedger)

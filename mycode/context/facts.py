@@ -1,0 +1,329 @@
+"""What a conversation has established, message by message: files, commands, errors, tests, decisions, constraints."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mycode.context.digests import exit_code, first_error, plain_output
+from mycode.context.digests.calls import CallFacts, files_of_command, read_call
+from mycode.context.passages import Passage, read
+from mycode.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
+from mycode.core.tools import TodoItem
+
+FactKind = Literal["file_modified", "constraint", "open_error", "decision", "todo", "failed_test", "command"]
+_CHUNK = 256
+
+
+class Fact(Struct, frozen=True):
+    """Something a summary must not lose: `text` as it should be found in it, `seq` of the message that told it."""
+
+    kind: FactKind
+    text: str
+    seq: int
+
+
+class FileFact(Struct, frozen=True):
+    """What was done with a file: line ranges read ((0, 0) is the whole file) and how often it was changed."""
+
+    path: str
+    ranges: tuple[tuple[int, int], ...] = ()
+    changes: int = 0
+    last_seq: int = 0
+
+    @property
+    def modified(self) -> bool:
+        return self.changes > 0
+
+
+class CommandFact(Struct, frozen=True):
+    """A command that ran; `exit_code` None when its output did not tell."""
+
+    command: str
+    exit_code: int | None
+    seq: int
+
+
+class ErrorFact(Struct, frozen=True):
+    """An error and what raised it (a command or `tool path`); resolved when the same thing passed later."""
+
+    source: str
+    text: str
+    seq: int
+    resolved_seq: int = 0
+
+    @property
+    def open(self) -> bool:
+        return self.resolved_seq == 0
+
+
+class Statement(Struct, frozen=True):
+    """A sentence that somebody said, word for word."""
+
+    text: str
+    seq: int
+
+
+class TestFact(Struct, frozen=True):
+    """A test's last known result."""
+
+    name: str
+    passed: bool
+    seq: int
+
+
+class FactLedger(Struct, frozen=True):
+    """Everything established so far: a value that grows by `add` and forgets nothing that still holds.
+
+    Mappings keep the order of first mention. A later value takes the place of an earlier one (history is in the log).
+    """
+
+    files: dict[str, FileFact] = {}
+    commands: tuple[CommandFact, ...] = ()
+    errors: tuple[ErrorFact, ...] = ()
+    tests: dict[str, TestFact] = {}
+    decisions: tuple[Statement, ...] = ()
+    constraints: tuple[Statement, ...] = ()
+    todo: tuple[TodoItem, ...] = ()
+    versions: dict[str, str] = {}
+    urls: tuple[str, ...] = ()
+    ports: tuple[str, ...] = ()
+    user_messages: tuple[Statement, ...] = ()
+    last_seq: int = 0
+    chunks: tuple[tuple[Passage, ...], ...] = ()
+
+    def add(self, seq: int, message: Message, call: ToolCall | None = None) -> FactLedger:
+        """The ledger with one more message; `call` is the one that a tool result answers. Work is O(this message)."""
+        passage = read(seq, message, call)
+        ledger = replace(self, last_seq=max(seq, self.last_seq), chunks=_appended(self.chunks, passage))
+        ledger = _with_references(ledger, passage)
+        match message:
+            case UserMessage(text=text):
+                return _with_user_text(ledger, seq, text)
+            case AssistantMessage(text=text, tool_calls=calls):
+                return _with_calls(_with_decisions(ledger, seq, text), seq, tuple(read_call(each) for each in calls))
+            case ToolResult():
+                return _with_result(ledger, seq, read_call(call) if call else None, message)
+
+    @property
+    def files_modified(self) -> tuple[str, ...]:
+        return tuple(path for path, fact in self.files.items() if fact.modified)
+
+    @property
+    def files_read(self) -> tuple[str, ...]:
+        return tuple(path for path, fact in self.files.items() if fact.ranges)
+
+    @property
+    def open_errors(self) -> tuple[ErrorFact, ...]:
+        return tuple(error for error in self.errors if error.open)
+
+    @property
+    def open_todo(self) -> tuple[TodoItem, ...]:
+        return tuple(item for item in self.todo if item.status != "done")
+
+    def must_keep(self) -> tuple[Fact, ...]:
+        """What every summary is checked for: files changed, constraints, open errors, decisions, open todo, failed tests."""
+        changed = [Fact("file_modified", fact.path, fact.last_seq) for fact in self.files.values() if fact.modified]
+        laid_down = [Fact("constraint", said.text, said.seq) for said in self.constraints]
+        errors = [Fact("open_error", error.text, error.seq) for error in self.open_errors]
+        decided = [Fact("decision", said.text, said.seq) for said in self.decisions[-5:]]
+        todo = [Fact("todo", item.text, self.last_seq) for item in self.open_todo]
+        failed = [Fact("failed_test", test.name, test.seq) for test in self.tests.values() if not test.passed]
+        return (*changed, *laid_down, *errors, *decided, *todo, *failed)
+
+    def passage(self, seq: int) -> Passage | None:
+        """The kept reading of a message, None if it was never added."""
+        low, high = 0, len(self.chunks)
+        while low < high:
+            middle = (low + high) // 2
+            if self.chunks[middle][-1].seq < seq:
+                low = middle + 1
+            else:
+                high = middle
+        if low == len(self.chunks):
+            return None
+        return next((passage for passage in self.chunks[low] if passage.seq == seq), None)
+
+
+def decisions_in(text: str) -> list[str]:
+    """Sentences that announce a decision (R106), each at most 300 characters."""
+    return [s[:300] for s in _sentences(text) if _DECISION.search(s)] if _DECISION.search(text) else []
+
+
+def constraints_in(text: str) -> list[str]:
+    """Sentences of the person that lay something down: never, always, must, do not, only, use X not Y."""
+    if not _CONSTRAINT.search(text):
+        return []
+    return [s[:400] for s in _sentences(text) if len(s) <= 600 and _CONSTRAINT.search(s) and not s.endswith("?")]
+
+
+_DECISION = re.compile(
+    r"\b(?:decided (?:to|on|against)|chose to|choosing|(?:I|we)(?:'ll| will) use|will use|going with|(?:I|we)(?:'ll| will) go with|opted (?:for|to)|settled on"
+    r"|instead of|rather than)\b",
+    re.IGNORECASE,
+)  # fmt: skip
+_CONSTRAINT = re.compile(
+    r"\b(?:never|always|must(?:n't)?|do not|don't|only|no longer|make sure|ensure|avoid|prefer|required?|keep|stick to"
+    r"|use \S+(?: \S+){0,3},? (?:not|instead of|rather than))\b",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'])|\n+")
+_VERSION = re.compile(
+    r"\b([A-Za-z][\w.+-]{1,30})(?:\s+version)?(?:@|==|\s+v?|: ?\"?[\^~]?|/v?)(\d+\.\d+(?:\.\d+)?(?:[-+.]?(?:rc|alpha|beta|dev|post)\.?\d+)?)\b"
+)
+_PORT = re.compile(r"(?:\blocalhost|\b127\.0\.0\.1|\b0\.0\.0\.0|--port[ =]?|\bport[ :=]{1,2})[: ]?(\d{2,5})\b", re.IGNORECASE)
+_TEST_RESULTS = (
+    re.compile(r"^(?P<name>\S+::\S+) (?P<result>PASSED|FAILED|ERROR)", re.MULTILINE),
+    re.compile(r"^(?P<result>FAILED|ERROR|PASSED) (?P<name>\S+::\S+)", re.MULTILINE),
+    re.compile(r"^\s*--- (?P<result>PASS|FAIL): (?P<name>\S+)", re.MULTILINE),
+    re.compile(r"^test (?P<name>\S+) \.\.\. (?P<result>ok|FAILED)", re.MULTILINE),
+    re.compile(r"^\s*(?P<result>[✓✔✕✗×]) (?P<name>\S.{3,100}?)(?: \(\d+ ?ms\))?$", re.MULTILINE),
+    re.compile(r"^\s*(?P<result>PASS|FAIL) (?P<name>\S+\.(?:test|spec)\.\w+)", re.MULTILINE),
+    re.compile(r"^(?:\[ERROR\]\s+)?(?P<result>FAIL|ERROR): (?P<name>\w+ \([\w.]+\))", re.MULTILINE),
+)
+_PASSED = frozenset({"PASSED", "PASS", "ok", "✓", "✔"})
+
+
+def _appended(chunks: tuple[tuple[Passage, ...], ...], passage: Passage) -> tuple[tuple[Passage, ...], ...]:
+    if chunks and len(chunks[-1]) < _CHUNK:
+        return (*chunks[:-1], (*chunks[-1], passage))
+    return (*chunks, (passage,))
+
+
+def _sentences(text: str) -> list[str]:
+    return [s for part in _SENTENCE.split(text) if (s := part.strip(" -*•\t>#"))]
+
+
+def _with_references(ledger: FactLedger, passage: Passage) -> FactLedger:
+    found = [ref.text for line in passage.lines for ref in line.names if ref.kind == "url"]
+    new = [url for url in dict.fromkeys(found) if url not in ledger.urls]
+    if new:
+        ledger = replace(ledger, urls=(*ledger.urls, *new)[-500:])
+    return ledger
+
+
+def _with_values(ledger: FactLedger, text: str) -> FactLedger:
+    if len(text) > 20_000:
+        text = text[:20_000]
+    found = {name: version for name, version in _VERSION.findall(text) if name.lower() not in _NOT_PACKAGES}
+    if found and any(ledger.versions.get(name) != version for name, version in found.items()):
+        ledger = replace(ledger, versions={**ledger.versions, **found})
+    ports = [port for port in dict.fromkeys(_PORT.findall(text)) if port not in ledger.ports]
+    return replace(ledger, ports=(*ledger.ports, *ports)) if ports else ledger
+
+
+_NOT_PACKAGES = frozenset(
+    ["the", "in", "to", "of", "and", "is", "at", "for", "from", "than", "line", "lines", "about", "version", "took", "after", "before", "with", "by", "on", "up"]
+)
+
+
+def _with_user_text(ledger: FactLedger, seq: int, text: str) -> FactLedger:
+    ledger = _with_values(replace(ledger, user_messages=(*ledger.user_messages, Statement(text, seq))), text)
+    known = {said.text for said in ledger.constraints}
+    new = [Statement(s, seq) for s in dict.fromkeys(constraints_in(text)) if s not in known]
+    return replace(ledger, constraints=(*ledger.constraints, *new)) if new else ledger
+
+
+def _with_decisions(ledger: FactLedger, seq: int, text: str) -> FactLedger:
+    known = {said.text for said in ledger.decisions}
+    new = [Statement(s, seq) for s in dict.fromkeys(decisions_in(text)) if s not in known]
+    return replace(ledger, decisions=(*ledger.decisions, *new)) if new else ledger
+
+
+def _with_calls(ledger: FactLedger, seq: int, calls: tuple[CallFacts, ...]) -> FactLedger:
+    for call in calls:
+        if call.family == "todo" and (items := _todo_items(call)):
+            ledger = replace(ledger, todo=items)
+    return ledger
+
+
+def _todo_items(call: CallFacts) -> tuple[TodoItem, ...]:
+    found = call.arguments.get("todos") or call.arguments.get("items") or call.arguments.get("plan")
+    if not isinstance(found, list):
+        return ()
+    items = []
+    for item in found:
+        if not isinstance(item, dict):
+            continue
+        text = str(item.get("text") or item.get("content") or item.get("step") or item.get("title") or "")
+        status = str(item.get("status", "pending"))
+        if text and status in {"done", "completed", "complete"}:
+            items.append(TodoItem(text, "done"))
+        elif text:
+            items.append(TodoItem(text, "active" if status in {"active", "in_progress"} else "pending"))
+    return tuple(items)
+
+
+def _with_result(ledger: FactLedger, seq: int, call: CallFacts | None, result: ToolResult) -> FactLedger:
+    if call is None:
+        return ledger
+    if call.family == "bash":
+        return _with_command(ledger, seq, call.command, result)
+    source = f"{call.tool} {call.target}".strip()
+    if result.is_error:
+        return _with_error(ledger, seq, source, first_error(result.text) or result.text.strip().split("\n", 1)[0])
+    ledger = _resolved(ledger, seq, source)
+    if call.family == "read":
+        span = (call.first_line, call.last_line) if call.first_line or call.last_line else (0, 0)
+        for path in call.paths:
+            ledger = _with_file(ledger, seq, path, span=span)
+    elif call.family in {"write", "edit"}:
+        for path in call.paths:
+            ledger = _with_file(ledger, seq, path, changed=True)
+    return ledger
+
+
+def _with_file(
+    ledger: FactLedger, seq: int, path: str, *, span: tuple[int, int] | None = None, changed: bool = False
+) -> FactLedger:
+    old = ledger.files.get(path) or FileFact(path)
+    ranges = old.ranges if span is None or span in old.ranges else (*old.ranges, span)[-20:]
+    return replace(ledger, files={**ledger.files, path: FileFact(path, ranges, old.changes + changed, seq)})
+
+
+def _with_command(ledger: FactLedger, seq: int, command: str, result: ToolResult) -> FactLedger:
+    code = exit_code(result.text)
+    text = plain_output(result.text)
+    one_line = " ".join(command.split())[:500]
+    ledger = replace(ledger, commands=(*ledger.commands, CommandFact(one_line, code, seq)))
+    reads, writes = files_of_command(command)
+    if code in {0, None} and not result.is_error:
+        for path in reads:
+            ledger = _with_file(ledger, seq, path, span=(0, 0))
+        for path in writes:
+            ledger = _with_file(ledger, seq, path, changed=True)
+    ledger = _with_tests(_with_values(ledger, text), seq, text)
+    failed = code != 0 if code is not None else result.is_error
+    if failed:
+        reason = first_error(text) or next((row.strip() for row in reversed(text.split("\n")) if row.strip()), "failed")
+        return _with_error(ledger, seq, one_line, reason)
+    return _resolved(ledger, seq, one_line)
+
+
+def _with_tests(ledger: FactLedger, seq: int, text: str) -> FactLedger:
+    found: dict[str, TestFact] = {}
+    for pattern in _TEST_RESULTS:
+        for match in pattern.finditer(text):
+            name = match["name"].strip()
+            found[name] = TestFact(name, match["result"] in _PASSED, seq)
+    return replace(ledger, tests={**ledger.tests, **found}) if found else ledger
+
+
+def _with_error(ledger: FactLedger, seq: int, source: str, text: str) -> FactLedger:
+    ledger = _resolved(ledger, seq, source)  # the same thing failed again: the newer failure stands
+    return replace(ledger, errors=(*ledger.errors, ErrorFact(source, text[:300], seq)))
+
+
+def _resolved(ledger: FactLedger, seq: int, source: str) -> FactLedger:
+    if not any(error.open and error.source == source for error in ledger.errors):
+        return ledger
+    return replace(
+        ledger,
+        errors=tuple(
+            replace(error, resolved_seq=seq) if error.open and error.source == source else error
+            for error in ledger.errors
+        ),
+    )
