@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from mycode.cli.arguments import normalise
+from mycode.cli.door import Door
 from mycode.cli.options import OutputFormat, RunOptions, split_rules
 from mycode.core.errors import MycodeError, UsageError
 from mycode.core.tools import Mode
@@ -25,8 +26,9 @@ Examples:
 
 app = typer.Typer(
     name="mycode",
+    cls=Door,
     rich_markup_mode=None,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     no_args_is_help=False,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -1,0 +1,88 @@
+"""One prompt from the shell: standard input and `-p` joined, the answer on standard output."""
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+from mycode.cli.options import RunOptions
+from mycode.cli.wiring import Run, Workplace
+from mycode.core.errors import InputError
+from mycode.headless.approver import NobodyToAsk
+from mycode.headless.printers import Opening, Outcome, make_printer, print_turn, utc_now
+
+STDIN_CAP = 10 * 1024 * 1024
+
+
+def one_shot(options: RunOptions) -> int:
+    """Runs one turn and returns its exit code. Ctrl-C stops the turn, keeps what was said, and gives 130."""
+    prompt = read_prompt(options.prompt)
+    run = Run(options, os.environ)
+    for warning in run.warnings:
+        sys.stderr.write(f"mycode: {warning}\n")
+    try:
+        return asyncio.run(_one_turn(run, prompt))
+    finally:
+        run.close()
+
+
+def read_prompt(said: str | None) -> str:
+    """Piped input first, then what was said. Raises InputError when there is neither, or more than 10 MB."""
+    piped = ""
+    if not sys.stdin.isatty():
+        data = sys.stdin.buffer.read(STDIN_CAP + 1)
+        if len(data) > STDIN_CAP:
+            raise InputError("Standard input is larger than 10 MB. Name the file in the prompt instead.")
+        piped = data.decode("utf-8", errors="replace").strip("\n")
+    prompt = "\n\n".join(part for part in (piped, (said or "").strip()) if part.strip())
+    if not prompt:
+        raise InputError('There is no prompt. Give one: mycode -p "...", or pipe it in.')
+    return prompt
+
+
+async def _one_turn(run: Run, prompt: str) -> int:
+    options = run.options
+    place = Workplace(run, NobodyToAsk())
+    task = asyncio.current_task()
+    assert task is not None
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, _stop, task, number)
+    try:
+        session = place.open_session()
+        opening = Opening(
+            session_id=session.id,
+            cwd=str(run.cwd),
+            model=place.model.info.name,
+            tools=place.tool_names,
+            permission_mode=place.gate.mode,
+        )
+        printer = make_printer(
+            options.output_format,
+            out=sys.stdout,
+            err=sys.stderr,
+            opening=opening,
+            partial=options.partial,
+            clock=utc_now,
+        )
+        outcome = await print_turn(session.prompt(prompt), printer)
+        if options.output_file is not None:
+            _write(options.output_file, outcome)
+        return outcome.exit_code
+    except asyncio.CancelledError as stopped:
+        number = stopped.args[0] if stopped.args else signal.SIGINT
+        sys.stderr.write("mycode: Interrupted; what was said so far is kept (mycode -c goes on).\n")
+        return 128 + int(number)
+    finally:
+        await place.aclose()
+
+
+def _stop(task: "asyncio.Task[int]", number: int) -> None:
+    task.cancel(number)
+
+
+def _write(file: Path, outcome: Outcome) -> None:
+    try:
+        file.write_text(outcome.text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{file} cannot be written: {error.strerror or error}.") from error

@@ -1,0 +1,45 @@
+"""Changes one value in the person's settings file and leaves everything else in it as it was."""
+
+import os
+import tempfile
+import tomllib
+from pathlib import Path
+
+import msgspec
+
+from mycode.config.settings import Settings
+from mycode.core.errors import ConfigError
+
+
+def set_value(file: Path, key: str, text: str) -> Path:
+    """Writes `key = text` (a TOML literal, else a string) and returns the file. Raises ConfigError before writing."""
+    import tomlkit
+
+    try:
+        document = tomlkit.parse(file.read_text(encoding="utf-8")) if file.exists() else tomlkit.document()
+    except (OSError, ValueError) as error:
+        message = f"{file} cannot be read: {error}. Mend or remove it."
+        raise ConfigError(message) from error
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text
+    *tables, last = key.split(".")
+    place = document
+    for name in tables:
+        place = place.setdefault(name, tomlkit.table())
+    place[last] = value
+    written = tomlkit.dumps(document)
+    try:
+        msgspec.convert(tomllib.loads(written), Settings, strict=True)
+    except msgspec.ValidationError as error:
+        message = f"{key} = {text} does not fit: {error}. See `mycode config keys`."
+        raise ConfigError(message) from error
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor, temporary = tempfile.mkstemp(dir=file.parent, prefix=file.name)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as out:
+        out.write(written)
+        out.flush()
+        os.fsync(out.fileno())
+    Path(temporary).replace(file)
+    return file
