@@ -9,6 +9,8 @@ import msgspec
 
 from mycode.core.models import ToolSpec
 from mycode.core.tools import Approver, Archive, Sandbox, Tool
+from mycode.tools.edit import EditFile
+from mycode.tools.files import CreateFile, ReadFile
 from mycode.tools.workspace import Workspace
 
 AnyTool = Tool[Any]
@@ -53,9 +55,8 @@ def builtin_tools(
     more: Iterable[AnyTool] = (),
 ) -> Registry:
     """Every tool that belongs to the program; `more` are those that other rooms bring. A new tool is a line here."""
-    del approver, sandbox, archive, limit
-    del workspace
-    return Registry([*more])
+    del approver, sandbox, archive
+    return Registry([ReadFile(workspace, limit), CreateFile(workspace), EditFile(workspace), *more])
 
 
 def parameters(args: type[msgspec.Struct]) -> dict[str, Any]:
@@ -67,7 +68,9 @@ def parameters(args: type[msgspec.Struct]) -> dict[str, Any]:
 def _plain(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
     if "$ref" in schema:
         told = {key: value for key, value in schema.items() if key not in ("$ref", "$defs")}
-        return _plain({**definitions[schema["$ref"].rpartition("/")[2]], **told}, definitions)
+        named = definitions[schema["$ref"].rpartition("/")[2]]
+        # a struct's docstring is for people, a field's own description for the model
+        return _plain({key: value for key, value in named.items() if key != "description"} | told, definitions)
     if "anyOf" in schema:
         kinds = [kind for kind in schema["anyOf"] if kind != {"type": "null"}]
         if len(kinds) == 1:
