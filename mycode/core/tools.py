@@ -183,3 +183,28 @@ class Archive(Protocol):
     def keep(self, text: str) -> str:
         """Stores `text` durably and returns its handle."""
         ...
+
+
+class Found(Struct, frozen=True):
+    """A place where looked-for words stand: its handle (`m12`, `s3`, `t7`), who said it, a passage, Unix seconds.
+
+    `session` is set where other sessions were searched too.
+    """
+
+    handle: str
+    role: str
+    text: str
+    at: float
+    session: str = ""
+
+
+class Recall(Protocol):
+    """Looks up what was said earlier, also what no view shows any more. A wrong handle raises a `SessionError`."""
+
+    def search(self, query: str, limit: int = 8) -> tuple[Found, ...]:
+        """Where all the words stand, best first; where none has all of them, those that have some."""
+        ...
+
+    def expand(self, handle: str) -> str:
+        """The original behind `m12`, `m12-m30`, `s3` or `t7`, byte for byte."""
+        ...

@@ -4,7 +4,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -62,12 +62,12 @@ class Database:
         self._lock = threading.RLock()
         self._connection = self._open(folder)
 
-    def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
+    def rows(self, sql: str, values: Sequence[object] | Mapping[str, object] = ()) -> list[Row]:
         """All rows of a query."""
         with self._lock, self._translated():
             return self._connection.execute(sql, values).fetchall()
 
-    def row(self, sql: str, values: Sequence[object] = ()) -> Row | None:
+    def row(self, sql: str, values: Sequence[object] | Mapping[str, object] = ()) -> Row | None:
         """The first row of a query, if any."""
         with self._lock, self._translated():
             found: Row | None = self._connection.execute(sql, values).fetchone()

@@ -11,10 +11,13 @@ from msgspec import Struct
 
 from mycode.core.entries import Entry
 from mycode.core.errors import SessionError
-from mycode.session import locks
+from mycode.core.tools import Found
+from mycode.session import deletion, locks
+from mycode.session.check import verify
 from mycode.session.database import Database, Row
 from mycode.session.entries import MESSAGE, encode_body, role_of, sha256_of, sort_of
 from mycode.session.log import SessionLog
+from mycode.session.search import SearchIndex
 
 
 class SessionInfo(Struct, frozen=True):
@@ -43,6 +46,7 @@ class Store:
         self._token = os.urandom(8).hex()
         self._numbers: dict[str, int] = {}
         self._held: set[int] = set()
+        self._index = SearchIndex(self.database)
 
     @property
     def read_only(self) -> bool:
@@ -115,6 +119,8 @@ class Store:
     def claim(self, session_id: str, *, steal: bool = False) -> None:
         """Takes a session for writing; raises `SessionHeld` when a living process has it and it is not stolen."""
         number = self.number(session_id)
+        if number in self._held and not steal:
+            return
         with self.database.write() as connection:
             locks.claim(connection, number, session_id, self._token, steal=steal)
         self._held.add(number)
@@ -214,6 +220,26 @@ class Store:
         self._numbers[fork_id] = number
         self._held.add(number)
         return fork_id
+
+    def delete(self, session_id: str) -> None:
+        """Deletes a session for good; forks of it keep their past. Raises `SessionHeld` if it is open elsewhere."""
+        number = self.number(session_id)
+        deletion.delete(self.database, self._index, number, session_id, self._token)
+        del self._numbers[session_id]
+        self._held.discard(number)
+
+    def search(self, query: str, *, session_id: str | None = None, limit: int = 20) -> tuple[Found, ...]:
+        """Where words stand, best first: in one session with its shared past, or in all of them."""
+        spans = None if session_id is None else [(n, last) for n, _, last in self.log(session_id).spans()]
+        return self._index.search(query, spans, limit)
+
+    def index_if_much(self) -> None:
+        """Brings the search index up to date if enough has gathered."""
+        self._index.update_if_much()
+
+    def verify(self, session_id: str) -> list[str]:
+        """Every fault found in a stored session, one sentence each."""
+        return verify(self.log(session_id))
 
     def log(self, session_id: str) -> SessionLog:
         """The rows of a session, readable in parts."""

@@ -1,0 +1,427 @@
+"""One conversation, kept: the only thing a front end talks to. Whatever it shows was written down before."""
+
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from contextlib import aclosing
+
+import msgspec
+from msgspec.structs import replace
+
+from mycode.core.entries import Body, Checkpoint, Entry, Grant, Note
+from mycode.core.errors import SessionError
+from mycode.core.events import (
+    ApprovalAsked,
+    ApprovalGiven,
+    ContextChanged,
+    Event,
+    ToolStarted,
+    TurnEnded,
+    Warned,
+)
+from mycode.core.messages import AssistantMessage, Image, UserMessage
+from mycode.core.summaries import ContextUsage, Strategy, SummaryRecord, Trigger
+from mycode.core.tools import ApprovalRequest, Found
+from mycode.core.usage import NO_USAGE, Usage
+from mycode.session.archive import SessionArchive
+from mycode.session.entries import text_of
+from mycode.session.parts import Checkpointer, Context, Redact, RunTurn
+from mycode.session.store import SessionInfo, Store, clean
+from mycode.session.titles import title_of
+from mycode.session.writer import Writer
+
+# How far back costs are looked for when a session has no totals yet (its first turn was cut off, or it was imported).
+_UNTOTALLED = 2000
+
+
+class Session:
+    """Owns which session is open, its title and its totals. Opening takes it; `SessionHeld` says that another has it.
+
+    `run` runs one turn; `archive` is the one that the tools were given, so that it moves along to other sessions.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        session_id: str,
+        context: Context,
+        run: RunTurn,
+        clock: Callable[[], float],
+        redact: Redact,
+        checkpointer: Checkpointer | None = None,
+        archive: SessionArchive | None = None,
+    ) -> None:
+        self._store = store
+        self._context = context
+        self._run = run
+        self._clock = clock
+        self._redact = redact
+        self._checkpointer = checkpointer
+        self._archive = archive or SessionArchive(store, session_id)
+        self._busy = False
+        self._turn = self._before_turn = 0
+        self._turn_usage = NO_USAGE
+        self._open(session_id)
+
+    # -- talking ----------------------------------------------------------------------------------------------------
+
+    async def prompt(self, text: str, images: tuple[Image, ...] = ()) -> AsyncGenerator[Event]:
+        """One turn, from `TurnStarted` to `TurnEnded`. An event that carries an entry is on disk before it comes.
+
+        Where the disk refuses, a `Warned` says so, the entry waits in memory and is written with the next one.
+        """
+        self._begin()
+        turn = self._turn + 1
+        asked: dict[str, ApprovalRequest] = {}
+        ended = False
+        try:
+            message = UserMessage(clean(text), images)
+            async with aclosing(self._run(message, turn)) as events:
+                async for event in events:
+                    match event:
+                        case ApprovalAsked(request=request):
+                            asked[request.call_id] = request
+                        case ApprovalGiven(call_id=call_id) if call_id in asked and event.entry is None:
+                            event = replace(event, entry=self._context.note(_grant(asked[call_id], event)))
+                        case ToolStarted() if self._checkpointer is not None:
+                            for told in await self._checkpoint(self._checkpointer, event, turn):
+                                yield told
+                        case TurnEnded():
+                            ended = True
+                            for told in self._save(self._ending(event, turn)):
+                                yield told
+                        case _:
+                            pass
+                    for told in self._kept(event):
+                        yield told
+        finally:
+            if not ended and self._writer.last != self._before_turn:
+                # The consumer went away: the turn is told to have been interrupted, for the totals' sake.
+                self._save(self._ending(TurnEnded("interrupted", self._turn_usage, 0), turn))
+            self._turn = turn
+            self._end()
+
+    async def summarize(
+        self,
+        focus: str = "",
+        *,
+        strategy: Strategy | None = None,
+        preview: bool = False,
+        first: int | None = None,
+        last: int | None = None,
+        keep: int | None = None,
+        rebase: bool = False,
+    ) -> AsyncGenerator[Event]:
+        """Folds the past by hand. With `preview` nothing is changed: the `SummaryFinished` holds what would be."""
+        self._begin()
+        try:
+            usage = self._context.usage()
+            trigger = self._context.due("manual") or Trigger("manual", usage.ratio, usage.tokens)
+            stream = self._context.summarize(
+                trigger,
+                focus=focus,
+                strategy=strategy,
+                preview=preview,
+                first=first,
+                last=last,
+                keep=keep,
+                rebase=rebase,
+            )
+            async with aclosing(stream) as events:  # type: ignore[type-var]  # streams are generators
+                async for event in events:
+                    for told in self._kept(event):
+                        yield told
+        finally:
+            self._end()
+
+    # -- the view, changed by hand ----------------------------------------------------------------------------------
+
+    def undo(self) -> ContextChanged:
+        """Takes back the newest change of the view; raises when there is none."""
+        changed = self._context.undo()
+        if changed is None:
+            message = "There is nothing to undo: no summary, masking or hand-made change is in force."
+            raise SessionError(message)
+        return self._changed(changed)
+
+    def drop(self, seqs: Sequence[int], *, shrink: bool = False) -> ContextChanged:
+        """Takes messages out of the view, with `shrink` leaving one line each."""
+        return self._changed(self._context.shrink(seqs) if shrink else self._context.drop(seqs))
+
+    def shrink(self, seqs: Sequence[int]) -> ContextChanged:
+        return self.drop(seqs, shrink=True)
+
+    def restore(self, seqs: Sequence[int]) -> ContextChanged:
+        """Shows dropped, shrunk or masked messages whole again."""
+        return self._changed(self._context.restore_items(seqs))
+
+    def pin(self, what: str) -> ContextChanged:
+        """Keeps a text, or a message by its handle (`m12`), word for word in every view."""
+        return self._changed(self._context.pin(_seq_or_text(what)))
+
+    def unpin(self, what: str) -> ContextChanged:
+        """Lets go of a pin, by its number in the list of pins or its text."""
+        return self._changed(self._context.unpin(int(what) if what.strip().isdecimal() else what))
+
+    # -- looking ----------------------------------------------------------------------------------------------------
+
+    @property
+    def id(self) -> str:
+        return self._id
+
+    @property
+    def title(self) -> str:
+        return self._title
+
+    @property
+    def info(self) -> SessionInfo:
+        return self._store.info(self._id)
+
+    @property
+    def messages_count(self) -> int:
+        return self._log.messages(1) + sum(1 for entry in self._writer.waiting if entry.message)
+
+    @property
+    def unsaved(self) -> str:
+        """Why entries wait in memory, as a sentence; empty when all are on disk."""
+        return self._trouble
+
+    def usage(self) -> ContextUsage:
+        return self._context.usage()
+
+    def cost(self) -> Usage:
+        """What all models used in this session, summed."""
+        return sum(self.costs().values(), NO_USAGE)
+
+    def costs(self) -> dict[str, Usage]:
+        """What each model used in this session, in the order they were first asked."""
+        return dict(self._totals())
+
+    def history(
+        self,
+        *,
+        first: int | None = None,
+        last: int | None = None,
+        newest: int | None = None,
+        grep: str = "",
+        audit: bool = False,
+    ) -> Iterator[Entry]:
+        """Messages of the whole log, ascending, read as they are taken: those with first <= seq <= last.
+
+        `newest` keeps only the last so many, `grep` those that hold the text in any case; `audit` gives every entry.
+        """
+        found = self._entries(first, last, audit=audit) if newest is None or audit else None
+        if found is None:
+            return iter(self._newest(newest or 0, first, last, grep))
+        found = _holding(found, grep)
+        return iter(deque(found, newest)) if newest is not None else found
+
+    def summaries(self) -> tuple[Entry, ...]:
+        """Every summary ever made, oldest first, also those undone: the third one is `s3`."""
+        waiting = (entry for entry in self._writer.waiting if isinstance(entry.body, SummaryRecord))
+        return (*self._log.marked("summary"), *waiting)
+
+    def expand(self, handle: str) -> str:
+        """The original behind `m12`, `m12-m30`, `s3` or `t7`, byte for byte."""
+        return self._archive.expand(handle)
+
+    def search(self, query: str, limit: int = 8) -> tuple[Found, ...]:
+        """Where words stand in this session, best first."""
+        return self._archive.search(query, limit)
+
+    # -- which session ----------------------------------------------------------------------------------------------
+
+    def rename(self, title: str) -> None:
+        """Gives the session a name of the person's choice."""
+        title = title_of(title, lambda text: text)
+        if not title:
+            message = "A name needs at least one letter or digit."
+            raise SessionError(message)
+        self._store.rename(self._id, title)
+        self._title = title
+
+    def set_model(self, name: str) -> None:
+        """Notes that the session goes on with another model."""
+        self._store.set_model(self._id, name)
+        self._save(self._context.note(Note("model_set", {"model": name})))
+
+    def clear(self) -> str:
+        """Starts a new session in the same place and returns its id; the old one can be resumed."""
+        info = self._leave()
+        self._open(self._store.create(cwd=info.cwd, model=info.model))
+        return self._id
+
+    def resume(self, name: str) -> str:
+        """Goes on with another session, found by id, beginning of an id, or title."""
+        self._leave()
+        self._open(self._store.find(name).id)
+        return self._id
+
+    def fork(self, at_seq: int | None = None, *, title: str = "") -> str:
+        """Goes on in a copy that shares the past up to and with `at_seq`; the original stays as it is."""
+        self._leave()
+        self._open(self._store.fork(self._id, at_seq, title=title))
+        return self._id
+
+    def rewind(self, seq: int) -> str:
+        """Goes back to before message `seq`, in a copy: what came after can still be resumed under the old id."""
+        return self.fork(seq - 1)
+
+    def close(self) -> None:
+        """Writes what still waits and lets go of the session."""
+        self._settle()
+        self._store.release(self._id)
+
+    # -- helpers ----------------------------------------------------------------------------------------------------
+
+    def _open(self, session_id: str) -> None:
+        self._store.claim(session_id)
+        info = self._store.info(session_id)
+        self._log = self._store.log(session_id)
+        self._writer = Writer(self._store, session_id)
+        self._context.restore(self._log)
+        previous, self._id = getattr(self, "_id", session_id), session_id
+        self._archive.session_id = session_id
+        self._title = info.title
+        self._trouble = ""
+        last = self._log.marked("turn_ended", newest=1)
+        self._last_total = last[0] if last else None
+        self._turn = _turn_of(last[0].body) if last else 0
+        self._spent: dict[str, Usage] | None = None
+        self._before_turn = 0
+        if previous != session_id:
+            self._store.release(previous)
+
+    def _leave(self) -> SessionInfo:
+        """Makes sure that nothing of the open session would be lost by opening another."""
+        if self._busy:
+            raise SessionError(_BUSY)
+        self._settle()
+        if self._trouble:
+            message = f"This session still has unsaved entries. {self._trouble}"
+            raise SessionError(message)
+        return self._store.info(self._id)
+
+    def _begin(self) -> None:
+        if self._busy:
+            raise SessionError(_BUSY)
+        self._busy = True
+        self._before_turn = self._writer.last
+        self._turn_usage = NO_USAGE
+
+    def _end(self) -> None:
+        self._busy = False
+        self._settle()
+        self._store.index_if_much()
+
+    def _settle(self) -> None:
+        for _ in self._told(self._writer.settle()):
+            pass
+
+    def _kept(self, event: Event) -> Iterator[Event]:
+        """The event once its entry is on disk, after a warning if it could not be put there."""
+        entry: Entry | None = getattr(event, "entry", None)
+        if entry is not None and entry.seq > 0:
+            self._count(entry)
+            yield from self._save(entry)
+        yield event
+
+    def _save(self, entry: Entry) -> list[Event]:
+        title = ""
+        if not self._title and isinstance(entry.body, UserMessage):
+            title = self._title = title_of(entry.body.text, self._redact)
+        return self._told(self._writer.write(entry, title=title))
+
+    def _told(self, error: SessionError | None) -> list[Event]:
+        before, self._trouble = self._trouble, str(error) if error else ""
+        if error and self._trouble != before:
+            return [Warned(f"{error} What is said meanwhile is kept in memory and saved as soon as that works.")]
+        if before and not error:
+            return [Warned("Everything is saved again.")]
+        return []
+
+    def _changed(self, changed: ContextChanged) -> ContextChanged:
+        self._save(changed.entry)
+        return changed
+
+    async def _checkpoint(self, checkpointer: Checkpointer, event: ToolStarted, turn: int) -> list[Event]:
+        ref = await checkpointer.before(event.call, turn)
+        return self._save(self._context.note(Checkpoint(ref, turn))) if ref else []
+
+    def _ending(self, event: TurnEnded, turn: int) -> Entry:
+        """The row that closes a turn; it carries all totals, so that nobody has to add up the past."""
+        data = {
+            "turn": turn,
+            "reason": event.reason,
+            "steps": event.steps,
+            "seconds": round(event.seconds, 3),
+            "usage": msgspec.to_builtins(event.usage),
+            "totals": msgspec.to_builtins(self._totals()),
+        }
+        return self._context.note(Note("turn_ended", data))
+
+    def _count(self, entry: Entry) -> None:
+        _add_usage(self._totals(), entry.body)
+        if isinstance(entry.body, AssistantMessage | SummaryRecord):
+            self._turn_usage += entry.body.usage or NO_USAGE
+
+    def _totals(self) -> dict[str, Usage]:
+        if self._spent is None:
+            self._spent = _totals_of(self._last_total.body) if self._last_total else {}
+            start = self._last_total.seq + 1 if self._last_total else max(1, self._log.last_seq() - _UNTOTALLED)
+            for entry in self._log.read(start):
+                _add_usage(self._spent, entry.body)
+        return self._spent
+
+    def _entries(self, first: int | None, last: int | None, *, audit: bool) -> Iterator[Entry]:
+        stop = None if last is None else last + 1
+        for source in (self._log.read(first or 1, stop), self._writer.waiting):
+            for entry in source:
+                if (first or 1) <= entry.seq and (stop is None or entry.seq < stop) and (audit or entry.message):
+                    yield entry
+
+    def _newest(self, count: int, first: int | None, last: int | None, grep: str) -> list[Entry]:
+        stop = None if last is None else last + 1
+        waiting = [entry for entry in self._writer.waiting if entry.message and (stop is None or entry.seq < stop)]
+        found: list[Entry] = []
+        for source in (reversed(waiting), self._log.newest(stop)):
+            for entry in _holding(source, grep):
+                if entry.seq < (first or 1) or len(found) >= count:
+                    break
+                found.append(entry)
+        return found[::-1]
+
+
+_BUSY = "A turn is still running. Wait for it to end, or interrupt it with Esc."
+
+
+def _grant(request: ApprovalRequest, event: ApprovalGiven) -> Grant:
+    action, approval = request.action, event.approval
+    return Grant(action.tool, action.title, approval.answer, approval.by, approval.rule)
+
+
+def _seq_or_text(what: str) -> str | int:
+    handle = what.strip()
+    return int(handle[1:]) if handle[:1] in ("m", "M") and handle[1:].isdecimal() else what
+
+
+def _holding(entries: Iterable[Entry], text: str) -> Iterator[Entry]:
+    wanted = text.casefold()
+    return (entry for entry in entries if not wanted or wanted in text_of(entry.body).casefold())
+
+
+def _add_usage(totals: dict[str, Usage], body: Body) -> None:
+    if isinstance(body, AssistantMessage | SummaryRecord) and body.usage is not None:
+        totals[body.model] = totals.get(body.model, NO_USAGE) + body.usage
+
+
+def _turn_of(body: Body) -> int:
+    turn = body.data.get("turn", 0) if isinstance(body, Note) else 0
+    return turn if isinstance(turn, int) else 0
+
+
+def _totals_of(body: Body) -> dict[str, Usage]:
+    try:
+        return msgspec.convert(body.data.get("totals", {}) if isinstance(body, Note) else {}, dict[str, Usage])
+    except msgspec.ValidationError:
+        return {}
