@@ -23,6 +23,6 @@ def _bare(line: str) -> str:
 
 
 def _first_sentence(line: str) -> str:
-    # A full stop inside a name (`app.py`) or an abbreviation of a letter or two ends nothing.
-    found = re.search(r"(?<=\w{3})[.!?…]+(?=\s)", line)
-    return line[: found.end()].rstrip(".") if found else line.rstrip(".")
+    # A full stop inside a name (`app.py`) or after a single letter (`e.g.`) ends nothing.
+    found = re.search(r"(?<=\w\w)(?:[.!?…]+(?=\s)|[。！？])", line)
+    return (line[: found.end()] if found else line).rstrip(".。")
