@@ -19,7 +19,7 @@ def show(
     everything: Annotated[bool, typer.Option("--all", help="Show defaults, too.")] = False,
 ) -> int:
     """Show the settings in force as TOML."""
-    from mycode.cli.wiring import Run
+    from mycode.cli.run import Run
     from mycode.config.describe import settings_lines
 
     run = Run(RunOptions(), os.environ)

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 from mycode.cli.options import RunOptions
-from mycode.cli.wiring import Run, Workplace
+from mycode.cli.run import Run
+from mycode.cli.wiring import Workplace
 from mycode.core.errors import InputError
 from mycode.headless.approver import NobodyToAsk
 from mycode.headless.printers import Opening, Outcome, make_printer, print_turn, utc_now

@@ -20,7 +20,8 @@ app = typer.Typer(
 @app.command("list")
 def list_tools() -> int:
     """List the tools, one line each."""
-    from mycode.cli.wiring import Run, tools_of
+    from mycode.cli.run import Run
+    from mycode.cli.wiring import tools_of
 
     run = Run(RunOptions(persist=False), os.environ)
     try:
@@ -34,7 +35,8 @@ def list_tools() -> int:
 @app.command("show")
 def show(name: Annotated[str, typer.Argument(help="Name of the tool.")]) -> int:
     """Show what the model reads of a tool: its description and the schema of its arguments."""
-    from mycode.cli.wiring import Run, tools_of
+    from mycode.cli.run import Run
+    from mycode.cli.wiring import tools_of
 
     run = Run(RunOptions(persist=False), os.environ)
     try:
@@ -67,7 +69,7 @@ def run_tool(
 
     Example: mycode tools run edit_file '{"path": "a.py", "edits": [{"old": "x", "new": "y"}]}' --yolo
     """
-    from mycode.cli.wiring import Run
+    from mycode.cli.run import Run
 
     options = RunOptions(
         persist=False,
@@ -84,7 +86,8 @@ def run_tool(
 
 
 async def _run(run: "object", name: str, arguments: str) -> int:
-    from mycode.cli.wiring import Run, runner_of
+    from mycode.cli.run import Run
+    from mycode.cli.wiring import runner_of
     from mycode.core.errors import CannotAsk
     from mycode.core.events import ToolFinished
     from mycode.core.messages import ToolCall

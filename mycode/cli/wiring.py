@@ -2,122 +2,120 @@
 
 from __future__ import annotations
 
-import contextlib
-import tempfile
-import tomllib
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+import time
 
-from mycode.agent.environment import repository_root
-from mycode.agent.limits import Limits, check_price
-from mycode.cli.options import RunOptions, flags
-from mycode.config.folders import Folders, find_folders
-from mycode.config.load import Loaded, load
-from mycode.config.trust import is_trusted
-from mycode.core.errors import ConfigError, UsageError
-from mycode.core.models import Model, Price
-from mycode.llm.connect import ModelChoice, find_model, open_model
-from mycode.session.store import Store
-
-NO_MODEL = """No model to talk to. Three ways to go on:
-  1. Set a key, e.g. `export ANTHROPIC_API_KEY=...` or `export OPENAI_API_KEY=...`, and start again.
-  2. Start a local server (Ollama, LM Studio, llama.cpp, vLLM), or name one: --model openai/NAME --api-base URL.
-  3. Run `mycode demo` to see it work without either."""
+from mycode.agent.environment import look_around, read_memory
+from mycode.agent.loop import Agent
+from mycode.agent.system_prompt import system_prompt
+from mycode.cli.run import Run
+from mycode.context.manager import ContextManager
+from mycode.core.errors import SessionError
+from mycode.core.models import Model
+from mycode.core.redact import redact
+from mycode.core.tools import Approver, Sandbox
+from mycode.llm.tokens import Tokens
+from mycode.permissions.gate import PermissionGate
+from mycode.session.archive import SessionArchive
+from mycode.session.session import Session
+from mycode.session.store import new_id
+from mycode.tools.registry import Registry
+from mycode.tools.runner import Runner
 
 
-class Run:
-    """What one run of the program was asked for and found: places, settings, warnings to show."""
+class Workplace:
+    """One session with everything around it: model, tools, permissions, context engine, agent."""
 
-    def __init__(self, options: RunOptions, env: Mapping[str, str]) -> None:
-        self.options = options
-        self.env = env
-        self.cwd = Path.cwd()
-        self.root = repository_root(self.cwd) or self.cwd
-        self.folders: Folders = find_folders(env)
-        self.loaded: Loaded = load(
-            self.folders,
-            env=env,
-            flags=_with_set(flags(options), options.settings),
-            project=self.root,
-            trusted=is_trusted(self.folders.data, self.root),
+    def __init__(self, run: Run, approver: Approver, *, model: Model | None = None) -> None:
+        self.run = run
+        settings = run.settings
+        self.model = model or run.open_model()
+        self.store = run.open_store()
+        session_id = self._choose_session()
+        self.archive = SessionArchive(self.store, session_id)
+        self.gate, self.sandbox = gate_of(run)
+        self.registry = tools_of(run, approver=approver, sandbox=self.sandbox, archive=self.archive)
+        self.counter = Tokens(self.model.info.name)
+        environment = look_around(run.cwd, sandbox=self.sandbox.state if self.sandbox.active else "")
+        system = system_prompt(environment, append=run.options.append_system_prompt)
+        user_memory = run.folders.config / "AGENTS.md"
+        self.context = ContextManager(
+            policy=settings.context,
+            counter=self.counter,
+            info=self.model.info,
+            system=system,
+            tools=self.registry.specs(),
+            summarizer=self._summarizers,
+            memory=lambda: read_memory(run.cwd, user_file=user_memory).text,
+            clock=time.time,
+            new_id=new_id,
+            redact=redact,
         )
-        self.settings = self.loaded.settings
-        self.warnings = list(self.loaded.warnings)
-        self._leaving = contextlib.ExitStack()
-
-    @property
-    def limits(self) -> Limits:
-        return Limits(self.settings.session.max_steps, self.settings.session.max_budget_usd)
-
-    def open_store(self) -> Store:
-        """The sessions on disk; a folder that vanishes with the run when nothing is to be kept."""
-        if self.settings.session.persist:
-            folder = self.folders.sessions
-        else:
-            folder = Path(self._leaving.enter_context(tempfile.TemporaryDirectory(prefix="mycode-")))
-        store = Store(folder)
-        self._leaving.callback(store.close)
-        return store
-
-    def open_model(self, name: str | None = None) -> Model:
-        """The model of this run (or another by name). Raises ConfigError with the ways to go on when there is none."""
-        if self.options.replay is not None:
-            from mycode.llm.scripted import load_cassette
-
-            return load_cassette(self.options.replay)
-        table = self.settings.model
-        name = name or table.name
-        api_base = table.api_base or self.env.get("MYCODE_API_BASE")
-        if name is None:
-            found = find_model(self.env)
-            if found is None:
-                raise ConfigError(NO_MODEL)
-            name, api_base = found.name, api_base or found.api_base
-        choice = ModelChoice(
-            name=name,
-            api_base=api_base,
-            api_key=self.env.get("MYCODE_API_KEY"),
-            transport=table.transport,
-            context_window=table.context_window,
-            output_limit=table.output_limit,
-            effort=table.effort,
-            price=_price(table.input_price, table.output_price),
-            first_byte_timeout=table.first_byte_timeout,
-            idle_timeout=table.idle_timeout,
-            retry_seconds=table.retry_seconds,
+        self.agent = Agent(
+            model=self.model,
+            context=self.context,
+            runner=Runner(self.registry, self.gate, approver, self.archive, self._result_limit),
+            approver=approver,
+            system=system,
+            tools=self.registry.specs(),
+            limits=run.limits,
         )
-        model = open_model(choice, self.env)
-        if self.options.record is not None:
-            from mycode.llm.scripted import RecordingModel
+        self.session = Session(
+            store=self.store,
+            session_id=session_id,
+            context=self.context,
+            run=self.agent.run_turn,
+            clock=time.time,
+            redact=redact,
+            archive=self.archive,
+        )
+        if run.options.name:
+            self.session.rename(run.options.name)
 
-            model = RecordingModel(model, self.options.record)
-        check_price(self.limits, model.info)
-        return model
+    def switch_model(self, name: str) -> None:
+        """Goes on with another model; the context engine learns its window at once."""
+        self.model = self.run.open_model(name)
+        self.agent.model = self.model
+        self.context.switch_model(self.model.info)
+        self.session.set_model(self.model.info.name)
 
-    def close(self) -> None:
-        self._leaving.close()
+    async def aclose(self) -> None:
+        """Writes what waits and gives back sessions, connections and background jobs."""
+        self.session.close()
+        await self.model.aclose()
+
+    def _choose_session(self) -> str:
+        options, cwd = self.run.options, str(self.run.cwd)
+        found = None
+        if options.resume is not None:
+            found = self.store.find(options.resume) if options.resume else self.store.latest()
+        elif options.continue_last:
+            found = self.store.latest(cwd)
+        if found is None:
+            if options.resume is not None or options.continue_last:
+                raise SessionError("There is no session to go on with here. Start one with `mycode`.")
+            return self.store.create(cwd=cwd, model=self.model.info.name)
+        return self.store.fork(found.id) if options.fork else found.id
+
+    def _summarizers(self) -> tuple[Model, ...]:
+        preferred = self.run.settings.context.llm.summarizer_model_preference
+        return tuple(self.run.open_model(name) for name in preferred) or (self.model,)
+
+    def _result_limit(self) -> int:
+        """Characters one tool result may have now: the setting, or half of what is free in the window."""
+        free = self.context.usage().free
+        return max(2_000, min(self.run.settings.tools.output_limit, free * 4 // 2))
 
 
-def _price(input_price: float | None, output_price: float | None) -> Price | None:
-    if input_price is None and output_price is None:
-        return None
-    return Price(input=(input_price or 0.0) / 1e6, output=(output_price or 0.0) / 1e6)
+def gate_of(run: Run) -> tuple[PermissionGate, Sandbox]:
+    """What is allowed in this run, and the box for commands."""
+    raise NotImplementedError
 
 
-def _with_set(tree: dict[str, Any], pairs: tuple[str, ...]) -> dict[str, Any]:
-    """`--set table.key=value`; the value is a TOML literal, else plain text."""
-    for pair in pairs:
-        key, equals, text = pair.partition("=")
-        *tables, last = key.strip().split(".")
-        if not equals or not tables or not last:
-            raise UsageError(f"--set {pair}: write it as table.key=value, e.g. --set context.auto.trigger_ratio=0.7.")
-        try:
-            value = tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
-            value = text
-        place = tree
-        for table in tables:
-            place = place.setdefault(table, {})
-        place[last] = value
-    return tree
+def tools_of(
+    run: Run, *, approver: Approver | None = None, sandbox: Sandbox | None = None, archive: SessionArchive | None = None
+) -> Registry:
+    raise NotImplementedError
+
+
+def runner_of(run: Run) -> Runner:
+    raise NotImplementedError

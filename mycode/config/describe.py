@@ -10,18 +10,15 @@ from mycode.config.settings import Settings
 
 
 def settings_lines(loaded: Loaded, *, origin: bool, everything: bool) -> Iterator[str]:
-    """The values that were set somewhere (or all of them), table by table, each with its origin if asked for."""
-    for key, value in _leaves(loaded.settings):
-        came_from = loaded.origins.get(key)
-        if came_from is None and not everything:
-            continue
-        yield f"{key} = {toml(value)}" + (f"  # {came_from or 'default'}" if origin else "")
+    """The values that were set somewhere (or all of them), each with its origin if asked for."""
+    for key, value, came_from in loaded.values():
+        if everything or came_from != "default":
+            yield f"{key} = {toml(value)}" + (f"  # {came_from}" if origin else "")
 
 
 def default_lines() -> Iterator[str]:
     """Every key with its default."""
-    for key, value in _leaves(Settings()):
-        yield f"{key} = {toml(value)}"
+    return settings_lines(Loaded(Settings(), {}), origin=False, everything=True)
 
 
 def toml(value: Any) -> str:
@@ -37,13 +34,3 @@ def toml(value: Any) -> str:
             return "[" + ", ".join(toml(item) for item in value) + "]"
         case _:
             return str(value)
-
-
-def _leaves(table: msgspec.Struct, path: str = "") -> Iterator[tuple[str, Any]]:
-    for field in msgspec.structs.fields(table):
-        value = getattr(table, field.name)
-        key = f"{path}{field.name}"
-        if isinstance(value, msgspec.Struct):
-            yield from _leaves(value, f"{key}.")
-        else:
-            yield key, value

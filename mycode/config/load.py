@@ -51,6 +51,11 @@ class Loaded(Struct, frozen=True):
     origins: dict[str, str]
     warnings: tuple[str, ...] = ()
 
+    def values(self) -> Iterator[tuple[str, Any, str]]:
+        """(dotted key, value, origin) of every setting; the origin of what nobody set is `default`."""
+        for key, value in _fields(self.settings, ""):
+            yield key, value, self.origins.get(key, "default")
+
 
 def load(
     folders: Folders, *, env: Mapping[str, str], flags: _Tree, project: Path | None = None, trusted: bool = False
@@ -143,6 +148,15 @@ def _leaves(tree: _Tree, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
             yield from _leaves(value, (*path, key))
         else:
             yield (*path, key), value
+
+
+def _fields(table: Struct, path: str) -> Iterator[tuple[str, Any]]:
+    for field in msgspec.structs.fields(table):
+        value = getattr(table, field.name)
+        if isinstance(value, Struct):
+            yield from _fields(value, f"{path}{field.name}.")
+        else:
+            yield f"{path}{field.name}", value
 
 
 def _put(tree: _Tree, path: tuple[str, ...], value: object) -> None:

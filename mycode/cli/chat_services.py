@@ -1,0 +1,133 @@
+"""What the commands of a chat need beyond the conversation: models, settings, sessions, files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from mycode.cli.options import RunOptions
+from mycode.cli.run import Run
+from mycode.cli.wiring import Workplace
+from mycode.config.describe import toml
+from mycode.core.errors import InputError
+from mycode.core.redact import redact
+from mycode.core.tools import Mode
+from mycode.repl.approval import TerminalApprover
+from mycode.repl.loop import run as run_repl
+from mycode.repl.opening import Opening
+from mycode.repl.services import Conversation, ModelChoice, ReplSettings, SessionChoice
+from mycode.session.export import export_text
+from mycode.session.store import SessionInfo
+
+_INIT_PROMPT = """\
+Look at this project: its layout, its README, how it is built, tested and run, and the conventions its code follows. \
+Then write AGENTS.md in its root for coding agents that will work here: the commands that matter (build, lint, one \
+test), the architecture in a few sentences, and rules that are not obvious. At most 60 lines. If there is one already, \
+improve it and keep what is still true."""
+
+
+async def talk(options: RunOptions, opening: Opening | None) -> int:
+    """Wires a session, hands it to the screen, and gives everything back at the end."""
+    run = Run(options, os.environ)
+    try:
+        approver = TerminalApprover()
+        place = Workplace(run, approver)
+        table = run.settings.repl
+        settings = ReplSettings(
+            vi=table.vi,
+            plain=table.plain,
+            color="NO_COLOR" not in os.environ and table.theme != "mono",
+            look="light" if table.theme == "light" else "dark",
+            editor=table.editor,
+            history_file=run.folders.data / "prompts",
+            notice="\n".join(run.warnings),
+            notify=run.settings.context.auto.notify,
+            workspace=run.cwd,
+        )
+        services = ChatServices(place)
+        try:
+            return await run_repl(
+                place.session, settings, services, approver=approver, opening=opening, warm=place.warm
+            )
+        finally:
+            await place.aclose()
+    finally:
+        run.close()
+
+
+class ChatServices:
+    """The `Services` of the REPL over one workplace."""
+
+    def __init__(self, place: Workplace) -> None:
+        self._place = place
+
+    @property
+    def model_name(self) -> str:
+        return self._place.model.info.name
+
+    @property
+    def mode(self) -> Mode:
+        return self._place.gate.mode
+
+    def set_mode(self, mode: Mode) -> None:
+        self._place.gate.mode = mode
+
+    def permissions(self) -> Sequence[str]:
+        table = self._place.run.settings.permissions
+        lines = [f"mode: {self.mode}", f"sandbox: {self._place.sandbox.state}"]
+        for word in ("deny", "ask", "allow"):
+            lines += [f"{word}: {rule}" for rule in getattr(table, word)]
+        return [*lines, *(f"allow (this session): {rule}" for rule in self._place.gate.remembered)]
+
+    def models(self) -> Sequence[ModelChoice]:
+        current = ModelChoice(self.model_name, "in use")
+        return [
+            current,
+            *(ModelChoice(name, why) for name, why in self._place.run.known_models() if name != current.name),
+        ]
+
+    async def switch_model(self, name: str) -> str:
+        self._place.switch_model(name)
+        info = self._place.model.info
+        return f"Now talking to {info.name} (window {info.window:,} tokens{'' if info.window_known else ', a guess'})."
+
+    def settings(self) -> Sequence[tuple[str, str, str]]:
+        loaded = self._place.run.loaded
+        return [(key, toml(value), origin) for key, value, origin in loaded.values()]
+
+    def sessions(self) -> Sequence[SessionChoice]:
+        return [_choice(info) for info in self._place.store.sessions(limit=50) if info.id != self._place.session.id]
+
+    async def new_session(self) -> Conversation:
+        self._place.session.clear()
+        return self._place.session
+
+    async def resume(self, name: str) -> Conversation:
+        self._place.session.resume(name)
+        return self._place.session
+
+    def export(self, path: str, form: str) -> str:
+        session = self._place.session
+        name = path or f"{_file_name(session.title) or session.id}.{form}"
+        file = (self._place.run.cwd / Path(name).expanduser()).resolve()
+        if file.exists():
+            raise InputError(f"{file} exists already; name another file.")
+        text = export_text(self._place.store, session.id, form, redact=redact)
+        try:
+            file.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"{file} cannot be written: {error.strerror or error}.") from error
+        return str(file)
+
+    def init_prompt(self) -> str:
+        return _INIT_PROMPT
+
+
+def _choice(info: SessionInfo) -> SessionChoice:
+    return SessionChoice(info.id, info.title, info.updated, info.messages)
+
+
+def _file_name(title: str) -> str:
+    words = "".join(letter if letter.isalnum() else " " for letter in title.lower()).split()
+    return "-".join(words[:6])

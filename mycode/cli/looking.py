@@ -1,0 +1,52 @@
+"""Looks at kept sessions without opening them: nothing is taken, nothing is written."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+from mycode.core.entries import Entry
+from mycode.session.entries import text_of
+from mycode.session.store import SessionInfo, Store
+
+
+class Reader:
+    """A session's entries as a shell command shows them."""
+
+    def __init__(self, store: Store, info: SessionInfo) -> None:
+        self._log = store.log(info.id)
+
+    def summaries(self) -> list[Entry]:
+        return self._log.marked("summary")
+
+    def entries(self, *, newest: int | None, grep: str = "") -> Iterable[Entry]:
+        """Messages, ascending: the newest so many, or all; with `grep` those that hold the text in any case."""
+        wanted = grep.casefold()
+        if newest is None:
+            return (entry for entry in self._messages() if wanted in text_of(entry.body).casefold())
+        found: deque[Entry] = deque()
+        for entry in self._log.newest():
+            if wanted in text_of(entry.body).casefold():
+                found.appendleft(entry)
+            if len(found) == newest:
+                break
+        return found
+
+    def _messages(self) -> Iterator[Entry]:
+        return (entry for entry in self._log.read(1) if entry.message is not None)
+
+
+def open_to_read(store: Store, info: SessionInfo) -> Reader:
+    """A reader of that session."""
+    return Reader(store, info)
+
+
+def print_history(info: SessionInfo, summaries: list[Entry], entries: Iterable[Entry], *, full: bool) -> None:
+    """The panels of `/history` on standard output; boxes and colours only where a terminal can show them."""
+    from mycode.cli.screen import canvas
+    from mycode.render.panels.history import history_panels
+
+    drawn = canvas()
+    for panel in history_panels(info.title, summaries, entries, full=full, plain_text=drawn.plain):
+        sys.stdout.write(drawn.text(panel))
