@@ -54,15 +54,9 @@ def examine() -> Iterator[Finding]:
     yield _tokens()
     yield _store(run)
     rg = shutil.which("rg")
-    yield (
-        Finding("ok", f"ripgrep at {rg}") if rg else Finding("note", "ripgrep is not on PATH: grep uses Python, slower")
-    )
+    yield (Finding("ok", f"ripgrep at {rg}") if rg else Finding("note", "No ripgrep on PATH: grep is slower"))
     git = shutil.which("git")
-    yield (
-        Finding("ok", f"git at {git}")
-        if git
-        else Finding("note", "git is not on PATH: no checkpoints, no /rewind of files")
-    )
+    yield (Finding("ok", f"git at {git}") if git else Finding("note", "No git on PATH: files cannot be rewound"))
     yield _sandbox(run)
     term = os.environ.get("TERM", "")
     dumb = term in ("", "dumb")

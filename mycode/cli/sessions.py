@@ -59,6 +59,8 @@ def search(
 
     Example: mycode sessions search "connection pool"
     """
+    from mycode.core.visible import one_line
+
     with _store() as store:
         found = store.search(words, limit=limit)
         if as_json:
@@ -198,6 +200,8 @@ def _store() -> Iterator[Store]:
 def line_of(info: SessionInfo) -> str:
     """One session as one line: id, time, size, title."""
     from datetime import datetime
+
+    from mycode.core.visible import one_line
 
     when = datetime.fromtimestamp(info.updated).astimezone().strftime("%Y-%m-%d %H:%M")
     return f"{info.id}  {when}  {info.messages:5} messages  {one_line(info.title or 'untitled', 60)}"
