@@ -71,12 +71,11 @@ def find(text: str, old: str, *, start: int = 0, whole_lines: bool = False) -> l
     if spans:
         return spans
     plain = _BREAK.sub("\n", old)
-    spans = list(_Page(text).find(plain, "line ends", whole_lines=whole_lines))
-    if not spans and plain.strip():
-        spans = list(_Page(text, strip=True).find(plain, "trailing blanks", whole_lines=whole_lines))
-        spans = spans or list(_find_indented(text, plain))
-        spans = spans or list(_Page(text, strip=True, fold=True).find(plain, "quotes", whole_lines=whole_lines))
-    return [span for span in spans if span.start >= start]
+    for places in _looser(text, plain, whole_lines=whole_lines):
+        spans = [span for span in places if span.start >= start]
+        if spans:
+            break
+    return spans
 
 
 def find_all(text: str, old: str) -> list[Span]:
@@ -125,6 +124,15 @@ def _find_exact(text: str, old: str, *, start: int, whole_lines: bool) -> list[S
             spans.append(Span(at, end, "exact"))
         at = text.find(old, at + 1)
     return spans
+
+
+def _looser(text: str, old: str, *, whole_lines: bool) -> Iterator[Iterator[Span]]:
+    """The places of `old` form by form, each looser than the one before."""
+    yield _Page(text).find(old, "line ends", whole_lines=whole_lines)
+    if old.strip():
+        yield _Page(text, strip=True).find(old, "trailing blanks", whole_lines=whole_lines)
+        yield _find_indented(text, old)
+        yield _Page(text, strip=True, fold=True).find(old, "quotes", whole_lines=whole_lines)
 
 
 def _splits_break(text: str, at: int) -> bool:

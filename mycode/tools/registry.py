@@ -11,6 +11,7 @@ from mycode.core.models import ToolSpec
 from mycode.core.tools import Approver, Archive, Sandbox, Tool
 from mycode.tools.edit import EditFile
 from mycode.tools.files import CreateFile, ReadFile
+from mycode.tools.patch import ApplyPatch
 from mycode.tools.workspace import Workspace
 
 AnyTool = Tool[Any]
@@ -56,7 +57,9 @@ def builtin_tools(
 ) -> Registry:
     """Every tool that belongs to the program; `more` are those that other rooms bring. A new tool is a line here."""
     del approver, sandbox, archive
-    return Registry([ReadFile(workspace, limit), CreateFile(workspace), EditFile(workspace), *more])
+    return Registry(
+        [ReadFile(workspace, limit), CreateFile(workspace), EditFile(workspace), ApplyPatch(workspace), *more]
+    )
 
 
 def parameters(args: type[msgspec.Struct]) -> dict[str, Any]:

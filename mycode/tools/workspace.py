@@ -73,8 +73,12 @@ class Workspace:
             handle = os.open(resolved, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
             raise self._failure(resolved, error) from error
-        with os.fdopen(handle, "rb") as file:
+        try:
             self._require_regular(resolved, os.fstat(handle).st_mode)
+        except ToolError:
+            os.close(handle)
+            raise
+        with os.fdopen(handle, "rb") as file:
             yield file
 
     def read_bytes(self, path: Path | str) -> bytes:
@@ -83,18 +87,18 @@ class Workspace:
 
     # Writing
 
-    def write_atomic(self, path: Path | str, data: bytes) -> None:
+    def write_atomic(self, path: Path | str, data: bytes, *, mode: int | None = None) -> None:
         """All of `data` replaces the file, or nothing changes; durable when it returns. The write counts as seen.
 
         Links are kept (the file behind them is replaced), the mode of an existing file too; a new file follows the
-        umask. The folder must exist (`make_folders`).
+        umask unless `mode` is given. The folder must exist (`make_folders`).
         """
         target = Path(os.path.realpath(self.root / path))
         with self._folder(target) as folder:
             before = self._status(target, folder)
             temporary = f".mycode-{secrets.token_hex(8)}.tmp"
             try:
-                self._write_temporary(temporary, folder, data, before)
+                self._write_temporary(temporary, folder, data, before, mode)
                 os.replace(temporary, target.name, src_dir_fd=folder, dst_dir_fd=folder)
             except OSError as error:
                 raise self._failure(target, error) from error
@@ -102,6 +106,14 @@ class Workspace:
                 _unlink_if_there(temporary, folder)
             _sync_folder(folder)
         self.note(target, data)
+
+    def mode(self, path: Path | str) -> int:
+        """The permission bits of a file."""
+        resolved = Path(os.path.realpath(self.root / path))
+        try:
+            return stat.S_IMODE(resolved.stat().st_mode)
+        except OSError as error:
+            raise self._failure(resolved, error) from error
 
     def remove(self, path: Path | str) -> None:
         """Deletes one regular file (behind a link: the file, not the link)."""
@@ -126,6 +138,8 @@ class Workspace:
                 place.mkdir()
                 made.append(place)
         except OSError as error:
+            for place in reversed(made):
+                place.rmdir()
             raise self._failure(folder, error) from error
         if not folder.is_dir():
             message = f"{self.relative(folder)} is not a folder."
@@ -192,7 +206,9 @@ class Workspace:
             raise ToolError(message)
         return status
 
-    def _write_temporary(self, name: str, folder: int, data: bytes, before: os.stat_result | None) -> None:
+    def _write_temporary(
+        self, name: str, folder: int, data: bytes, before: os.stat_result | None, mode: int | None
+    ) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         handle = os.open(name, flags, 0o600 if before else 0o666, dir_fd=folder)
         try:
@@ -201,7 +217,9 @@ class Workspace:
                 rest = rest[os.write(handle, rest) :]
             if before is not None:
                 _keep_owner(handle, before)
-                os.fchmod(handle, stat.S_IMODE(before.st_mode))
+                mode = stat.S_IMODE(before.st_mode)
+            if mode is not None:
+                os.fchmod(handle, mode)
             os.fsync(handle)
         finally:
             os.close(handle)
