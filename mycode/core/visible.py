@@ -27,7 +27,7 @@ def plain(text: str) -> str:
     """Text that is safe to write to a terminal: colours and cursor movement are dropped, the rest is made visible.
 
     Tabs, newlines, letters of every script, combining marks and whole emoji stay. Strings meant for the terminal itself
-    (window titles, links, device requests) lose their power and stay readable. A line end of `\\r\\n` becomes `\\n`.
+    (window titles, links, device requests) lose their power and stay readable. A line end of CR LF becomes LF.
     """
     if not _SUSPECT.search(text):
         return text
