@@ -1,0 +1,1 @@
+"""What is seen: core values in, rich renderables out; nothing here reads, writes or knows who asks."""

@@ -1,0 +1,171 @@
+"""A fold over events into what is on the screen: lines that are settled, and the few that still change.
+
+`fold` gives back what is settled (for the scrollback, once each); `live` is what is to be drawn below it now. No clock:
+whoever draws asks for the elapsed time itself.
+"""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from mycode.core.events import (
+    ApprovalAsked,
+    ApprovalGiven,
+    ContextChanged,
+    ContextMasked,
+    Event,
+    MessageAdded,
+    QuestionAsked,
+    ReasoningDelta,
+    Retrying,
+    SummaryFinished,
+    SummaryStarted,
+    TextDelta,
+    ToolFinished,
+    ToolProgress,
+    ToolStarted,
+    TurnEnded,
+    TurnStarted,
+    Warned,
+)
+from mycode.core.messages import AssistantMessage, UserMessage
+from mycode.core.visible import one_line, plain
+from mycode.render import transcript
+from mycode.render.markdown import Block, MarkdownStream, block, open_block
+from mycode.render.numbers import tokens
+from mycode.render.screen import Canvas
+from mycode.render.theme import code_theme
+
+_PROGRESS_LINES = 4
+_PROGRESS_KEPT = 4000
+
+
+class Live:
+    """The state of the screen during a conversation. `label` says what is being waited for (empty: nothing)."""
+
+    def __init__(self, canvas: Canvas) -> None:
+        self.canvas = canvas
+        self.label = ""
+        self.asking = False
+        self.last_tool: tuple[ToolFinished, str] | None = None
+        self._stream = MarkdownStream()
+        self._streamed = False
+        self._running: dict[str, tuple[str, str]] = {}
+        self._spoken = False
+
+    def fold(self, event: Event) -> list[RenderableType]:
+        """What this event settles, top to bottom."""
+        flat = self.canvas.plain
+        self.asking = isinstance(event, ApprovalAsked | QuestionAsked)
+        match event:
+            case TurnStarted():
+                self.label = "Thinking"
+            case TextDelta(text=text):
+                self.label = "Writing"
+                return self._answer(self._feed(text))
+            case ReasoningDelta():
+                self.label = "Thinking"
+            case MessageAdded(entry=entry):
+                if isinstance(entry.body, UserMessage):
+                    return [Text(), transcript.user(entry.body.text, plain_text=flat)]
+                if isinstance(entry.body, AssistantMessage):
+                    return self._message(entry.body)
+            case ToolStarted(call=call, title=title):
+                self._running[call.id] = (title or call.name, "")
+                self.label = f"Running {one_line(title or call.name, 60)}"
+            case ToolProgress(call_id=call_id, text=text):
+                if call_id in self._running:
+                    title, seen = self._running[call_id]
+                    self._running[call_id] = (title, (seen + text)[-_PROGRESS_KEPT:])
+            case ToolFinished():
+                title, _ = self._running.pop(event.call.id, (event.call.name, ""))
+                self.last_tool = (event, title)
+                self.label = "Thinking"
+                return [*self._cut(), Text(), transcript.tool(event, title, plain_text=flat)]
+            case ApprovalAsked() | QuestionAsked():
+                self.label = "Waiting for you"
+                return self._cut()
+            case ApprovalGiven():
+                self.label = "Thinking"
+            case ContextMasked():
+                saved = max(0, event.tokens_before - event.tokens_after)
+                freed = f"Old tool results are shown short now: {tokens(saved)} tokens freed."
+                return [transcript.notice(freed, plain_text=flat)]
+            case SummaryStarted():
+                self.label = "Summarizing"
+                return [*self._cut(), transcript.summary_started(event, plain_text=flat)]
+            case SummaryFinished():
+                self.label = "Thinking"
+                return [transcript.summary_finished(event, plain_text=flat)]
+            case ContextChanged(text=text):
+                return [transcript.notice(text, plain_text=flat)]
+            case Retrying():
+                self.label = f"Waiting to try again ({event.attempt} of {event.attempts})"
+                lines = self._cut()
+                self._streamed = False if event.discard else self._streamed
+                return [*lines, transcript.retrying(event, plain_text=flat)]
+            case Warned(text=text):
+                return [transcript.warning(text, plain_text=flat)]
+            case TurnEnded():
+                lines = self.stop()
+                ending = transcript.turn_ended(event, plain_text=flat)
+                return [*lines, ending] if ending is not None else lines
+        return []
+
+    def stop(self) -> list[RenderableType]:
+        """Settles what was open, e.g. after an interruption; nothing is waited for any more."""
+        lines = self._cut()
+        for title, _ in self._running.values():
+            what = f"{one_line(title, transcript.TITLE_WIDTH)}: interrupted, may have had effects"
+            lines.append(transcript.warning(what, plain_text=self.canvas.plain))
+        self._running.clear()
+        self._streamed = False
+        self.label = ""
+        return lines
+
+    def live(self) -> RenderableType | None:
+        """What still changes: the open block, or the tools at work with the end of their output."""
+        if self.canvas.plain:
+            return None
+        parts: list[RenderableType] = []
+        if (answer := open_block(self._stream)) is not None:
+            parts.append(answer)
+        for title, seen in self._running.values():
+            line = Text("○ ", style="accent")
+            line.append(one_line(title, transcript.TITLE_WIDTH), "tool")
+            parts.append(line)
+            if seen.strip():
+                last = plain(seen).rstrip("\n").split("\n")[-_PROGRESS_LINES:]
+                below = "\n".join("  " + text for text in last)
+                parts.append(Text(below, style="muted", no_wrap=True, overflow="ellipsis"))
+        return Group(*parts) if parts else None
+
+    def _feed(self, text: str) -> list[Block]:
+        self._streamed = True
+        return self._stream.feed(text)
+
+    def _message(self, message: AssistantMessage) -> list[RenderableType]:
+        """The message is whole now. What was streamed of it is on the screen already; else it is shown whole."""
+        lines = self._cut() if self._streamed else self._answer(self._stream.feed(message.text)) + self._cut()
+        self._streamed = False
+        return lines
+
+    def _cut(self) -> list[RenderableType]:
+        lines = self._answer(self._stream.finish())
+        self._spoken = False
+        return lines
+
+    def _answer(self, pieces: list[Block]) -> list[RenderableType]:
+        shown: list[RenderableType] = []
+        for piece in pieces:
+            if not self._spoken:
+                self._spoken = True
+                shown.append(Text("mycode:") if self.canvas.plain else Text())
+            elif piece.gap:
+                shown.append(Text())
+            if self.canvas.plain:
+                shown.append(Text(piece.source))
+            else:
+                shown.append(block(piece, code_theme=code_theme(self.canvas.look), highlight=self.canvas.color))
+        return shown

@@ -1,0 +1,94 @@
+"""What a person is asked to allow, shown whole: every character of a command, every line of a change."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from mycode.core.tools import (
+    Action,
+    ApprovalRequest,
+    CommandDisplay,
+    DiffDisplay,
+    Display,
+    Question,
+    TextDisplay,
+    TodoDisplay,
+)
+from mycode.core.visible import revealed
+from mycode.render import diff, transcript
+
+_VERBS = {
+    "none": "wants to run",
+    "read": "wants to read",
+    "write": "wants to change",
+    "execute": "wants to run a command",
+    "network": "wants to reach the network",
+}
+
+
+def approval_panel(request: ApprovalRequest, *, plain_text: bool = False) -> RenderableType:
+    """The whole action, why it is asked, and each part of a compound command with what was said of it."""
+    action, verdict = request.action, request.verdict
+    parts: list[RenderableType] = [Text(), _title(action, plain_text=plain_text)]
+    parts += [_indented(thing, plain_text=plain_text) for thing in _what(action, plain_text=plain_text)]
+    if verdict.reason:
+        parts.append(Text(f"Why you are asked: {revealed(verdict.reason)}", style="muted"))
+    if len(verdict.parts) > 1:
+        for part in verdict.parts:
+            parts.append(Text(f"  {part.decision:5} {revealed(part.text)}  ({revealed(part.reason)})", style="muted"))
+    return Group(*parts)
+
+
+def question_panel(question: Question, *, plain_text: bool = False) -> RenderableType:
+    """A question of the model with its options, numbered from 1."""
+    text = Text("Question from the model: " if plain_text else "? ", style="warn")
+    text.append(revealed(question.text))
+    for number, option in enumerate(question.options, 1):
+        text.append(f"\n  {number}. {revealed(option)}")
+    return Group(Text(), text)
+
+
+def _title(action: Action, *, plain_text: bool) -> Text:
+    text = Text("Permission needed: " if plain_text else "? ", style="warn")
+    text.append(f"{revealed(action.tool)} {_VERBS[action.effect]}", "title")
+    return text
+
+
+def _what(action: Action, *, plain_text: bool) -> list[RenderableType]:
+    shown: list[RenderableType] = []
+    if action.command is not None:
+        shown.append(Text(revealed(action.command)))
+    if action.url is not None:
+        shown.append(Text(revealed(action.url)))
+    shown += [_display(display, plain_text=plain_text) for display in action.displays if not _repeats(display, action)]
+    if not shown:
+        shown.append(Text(revealed(action.title)))
+    in_diffs = {display.path for display in action.displays if isinstance(display, DiffDisplay)}
+    shown += [Text(f"writes {revealed(path)}") for path in action.writes if not _named(path, in_diffs)]
+    return shown
+
+
+def _named(path: str, diffs: set[str]) -> bool:
+    return any(path.endswith(shown) for shown in diffs)
+
+
+def _repeats(display: Display, action: Action) -> bool:
+    return isinstance(display, CommandDisplay) and display.command == action.command
+
+
+def _display(display: Display, *, plain_text: bool) -> RenderableType:
+    match display:
+        case DiffDisplay():
+            return diff.diff(display, limit=None, plain_text=plain_text)
+        case CommandDisplay():
+            return Text(revealed(display.command))
+        case TextDisplay():
+            return Text(revealed(display.line) + ("\n" + revealed(display.body) if display.body else ""))
+        case TodoDisplay():
+            return transcript.todo(display.items)
+
+
+def _indented(thing: RenderableType, *, plain_text: bool) -> RenderableType:
+    return thing if plain_text else Padding(thing, (0, 0, 0, 2), expand=False)

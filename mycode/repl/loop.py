@@ -1,0 +1,301 @@
+"""A conversation at the terminal: takes lines, runs commands and prompts one after the other, shows what happens."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import aclosing
+from typing import Protocol
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from mycode.core.errors import MycodeError
+from mycode.core.events import Event, ToolFinished, ToolStarted, TurnEnded
+from mycode.core.visible import plain
+from mycode.render import transcript
+from mycode.render.live import Live
+from mycode.render.screen import Canvas
+from mycode.repl.approval import TerminalApprover
+from mycode.repl.commands.permissions import CYCLE, MEANINGS
+from mycode.repl.commands.registry import Registry, is_command, standard
+from mycode.repl.opening import Opening
+from mycode.repl.passthrough import run_command
+from mycode.repl.services import Conversation, ReplSettings, Services
+from mycode.repl.toolbar import Fragments, Work, facts, status
+
+
+class Screen(Protocol):
+    """Where the person sits: drawn (`prompt.Prompt`) or plain lines (`plain.PlainScreen`)."""
+
+    @property
+    def canvas(self) -> Canvas: ...
+
+    def write(self, *things: RenderableType) -> None: ...
+
+    def refresh(self) -> None: ...
+
+    async def run(self, opening: Opening | None = None, first_draw: Callable[[], None] | None = None) -> None: ...
+
+    def leave(self) -> None: ...
+
+    async def choose(self, choices: dict[str, str], *, escape: str) -> str: ...
+
+    async def read(self, label: str) -> str: ...
+
+
+async def run(
+    session: Conversation,
+    *,
+    settings: ReplSettings,
+    services: Services,
+    approver: TerminalApprover,
+    opening: Opening | None = None,
+    warm: Callable[[], None] | None = None,
+    first_prompt: str = "",
+) -> int:
+    """Talks until the person leaves, then 0.
+
+    `warm` runs on a thread once the prompt is drawn; `first_prompt` is sent at once.
+    """
+    repl = Repl(session, settings, services)
+    screen = _screen(repl, settings)
+    repl.attach(screen)
+    approver.attach(screen)
+    return await repl.run(opening, warm, first_prompt)
+
+
+class Repl:
+    """Owns what is running, what is queued behind it, and what the screen shows of it."""
+
+    def __init__(self, session: Conversation, settings: ReplSettings, services: Services) -> None:
+        self.session = session
+        self.settings = settings
+        self.services = services
+        self.registry: Registry = standard()
+        self.hint = ""
+        self._queue: deque[str] = deque()
+        self._task: asyncio.Task[None] | None = None
+        self._since = 0.0
+        self._aside: list[str] = []
+        self._leaving = False
+
+    def attach(self, screen: Screen) -> None:
+        self._screen = screen
+        self._live = Live(screen.canvas)
+        self._facts = facts(self.session, self.services)
+
+    async def run(self, opening: Opening | None, warm: Callable[[], None] | None, first_prompt: str) -> int:
+        if self.settings.notice:
+            self.say(self.settings.notice)
+        if first_prompt:
+            self.submit(first_prompt)
+
+        def drawn() -> None:
+            if warm is not None:
+                threading.Thread(target=warm, name="warm-up", daemon=True).start()
+
+        try:
+            await self._screen.run(opening, drawn)
+        finally:
+            self._leaving = True
+            await self._stop()
+        return 0
+
+    # What the screen asks
+
+    @property
+    def busy(self) -> bool:
+        return self._task is not None
+
+    @property
+    def queued(self) -> int:
+        return len(self._queue)
+
+    def submit(self, text: str) -> None:
+        """Takes a line: at once if nothing runs, else behind what does. Some commands need not wait."""
+        self.hint = ""
+        if self._task is None:
+            self._start(text)
+        else:
+            self._queue.append(text)
+            self._screen.refresh()
+
+    def interrupt(self) -> bool:
+        """Stops what runs, keeping what was done and the queue; False if nothing runs."""
+        if self._task is None:
+            return False
+        self._task.cancel()
+        return True
+
+    def take_back(self) -> str:
+        text = self._queue.pop() if self._queue else ""
+        self._screen.refresh()
+        return text
+
+    def next_mode(self) -> None:
+        mode = self.services.mode
+        following = CYCLE[(CYCLE.index(mode) + 1) % len(CYCLE)] if mode in CYCLE else CYCLE[0]
+        try:
+            self.services.set_mode(following)
+        except MycodeError as error:
+            self._fail(error)
+            return
+        self.hint = f"{following}: {MEANINGS[following]}"
+        self._refresh_facts()
+
+    def expand_last(self) -> None:
+        if self.last_tool is not None:
+            finished, title = self.last_tool
+            self.write(Text(), transcript.tool(finished, title, plain_text=self.canvas.plain, whole=True))
+
+    def help(self) -> None:
+        from mycode.repl.keys import SHEET
+
+        self.write(Text("\n" + SHEET))
+
+    def leave(self) -> None:
+        self._leaving = True
+        self._queue.clear()
+        if self._task is not None:
+            self._task.cancel()
+        self._screen.leave()
+
+    def live(self) -> RenderableType | None:
+        return self._live.live()
+
+    def status(self, width: int) -> Fragments:
+        seconds = time.monotonic() - self._since if self.busy else 0.0
+        label = (self._live.label or "Working") if self.busy else ""
+        stop = "Ctrl-C interrupts" if self._live.asking else "Esc interrupts"
+        return status(Work(label, seconds, len(self._queue), self.hint, stop), self._facts, width)
+
+    # What commands may do
+
+    @property
+    def canvas(self) -> Canvas:
+        return self._screen.canvas
+
+    @property
+    def last_tool(self) -> tuple[ToolFinished, str] | None:
+        return self._live.last_tool
+
+    def write(self, *things: RenderableType) -> None:
+        self._screen.write(*things)
+
+    def say(self, text: str) -> None:
+        self.write(transcript.notice(text, plain_text=self.canvas.plain))
+
+    async def read(self, label: str) -> str:
+        return await self._screen.read(label)
+
+    async def follow(self, events: AsyncGenerator[Event]) -> list[Event]:
+        """Shows events as they come, and gives them back."""
+        seen: list[Event] = []
+        async with aclosing(events):
+            async for event in events:
+                self._show(event)
+                seen.append(event)
+        self._settle()
+        return seen
+
+    def reopened(self) -> None:
+        self._live = Live(self.canvas)
+        self._aside.clear()
+        self._refresh_facts()
+
+    # One thing after the other
+
+    def _start(self, text: str) -> None:
+        if is_command(text):
+            work = self._command(text)
+        elif text.startswith("!"):
+            work = self._shell(text)
+        else:
+            work = self._prompt(text)
+        self._since = time.monotonic()
+        self._live.canvas = self.canvas
+        self._task = asyncio.get_running_loop().create_task(self._guarded(work))
+        self._screen.refresh()
+
+    async def _guarded(self, work: Coroutine[None, None, None]) -> None:
+        """Whatever goes wrong is a sentence on the screen; then the next line of the queue has its turn."""
+        try:
+            await work
+        except asyncio.CancelledError:
+            self._settle()
+            if not self._leaving:
+                sentence = "Interrupted. What was done so far is kept."
+                self.write(transcript.warning(sentence, plain_text=self.canvas.plain))
+        except MycodeError as error:
+            self._settle()
+            self._fail(error)
+        finally:
+            self._task = None
+            self._refresh_facts()
+            if self._queue and not self._leaving:
+                self._start(self._queue.popleft())
+
+    async def _prompt(self, text: str) -> None:
+        told, self._aside = self._aside, []
+        message = "\n\n".join([*told, text])
+        async with aclosing(self.session.prompt(message)) as events:
+            async for event in events:
+                self._show(event)
+
+    async def _command(self, line: str) -> None:
+        self.write(Text(), transcript.user(line, plain_text=self.canvas.plain))
+        await self.registry.run(line, self)
+
+    async def _shell(self, line: str) -> None:
+        command = line[1:].strip()
+        self.write(Text(), transcript.user(line, plain_text=self.canvas.plain))
+        if not command:
+            self.say("!command runs a command in your own shell, here.")
+            return
+        self._live.label = f"Running {command}"
+        ran = await run_command(command, self.settings.workspace, lambda _: self._screen.refresh())
+        self.write(transcript.display(ran.display, plain_text=self.canvas.plain))
+        self._aside.append(ran.told)
+        self.say("The model hears of it with your next prompt.")
+
+    async def _stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def _show(self, event: Event) -> None:
+        if settled := self._live.fold(event):
+            self.write(*settled)
+        else:
+            self._screen.refresh()
+        if isinstance(event, ToolStarted | ToolFinished | TurnEnded):
+            self._refresh_facts()
+
+    def _settle(self) -> None:
+        if settled := self._live.stop():
+            self.write(*settled)
+
+    def _fail(self, error: MycodeError) -> None:
+        self.write(transcript.error(plain(str(error)), plain_text=self.canvas.plain))
+
+    def _refresh_facts(self) -> None:
+        self._facts = facts(self.session, self.services)
+        self._screen.refresh()
+
+
+def _screen(repl: Repl, settings: ReplSettings) -> Screen:
+    if settings.plain:
+        from mycode.repl.plain import PlainScreen
+
+        return PlainScreen(repl, settings)
+    from prompt_toolkit.completion import ThreadedCompleter
+
+    from mycode.repl.completion import ReplCompleter, workspace_files
+    from mycode.repl.prompt import Prompt
+
+    completer = ReplCompleter(repl.registry, repl, workspace_files(settings.workspace))
+    return Prompt(repl, settings, ThreadedCompleter(completer))

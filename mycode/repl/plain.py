@@ -1,0 +1,123 @@
+"""The screen for whoever cannot or does not want one drawn: labelled lines out, whole lines in, nothing is redrawn."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from typing import TextIO
+
+from rich.console import RenderableType
+
+from mycode.render.screen import Canvas
+from mycode.repl.desk import Desk
+from mycode.repl.opening import Opening
+from mycode.repl.services import ReplSettings
+
+
+class PlainScreen:
+    """Reads lines on a thread of its own. A line answers the open question if there is one, else it is sent."""
+
+    def __init__(
+        self, desk: Desk, settings: ReplSettings, *, source: TextIO | None = None, target: TextIO | None = None
+    ) -> None:
+        self._desk = desk
+        self._settings = settings
+        self._source = source or sys.stdin
+        self._target = target or sys.stdout
+        self._answer: asyncio.Future[str] | None = None
+        self._done = asyncio.Event()
+        self._ended = False
+
+    @property
+    def canvas(self) -> Canvas:
+        return Canvas(width=10_000, color=False, look=self._settings.look, plain=True)
+
+    def write(self, *things: RenderableType) -> None:
+        self._target.write(self.canvas.text(*things))
+        self._target.flush()
+
+    def refresh(self) -> None:
+        """Nothing is redrawn; after the last line of the input, the end of the work is the end."""
+        if self._ended and not self._desk.busy and not self._desk.queued:
+            self._done.set()
+
+    async def run(self, opening: Opening | None = None, first_draw: Callable[[], None] | None = None) -> None:
+        """Until the input ends, and what it asked for is done, or the person leaves."""
+        if opening is not None:
+            opening.close()
+        loop = asyncio.get_running_loop()
+
+        def received(line: str) -> None:
+            if not self._done.is_set():
+                self._line(line)
+
+        def reading() -> None:
+            for line in self._source:
+                loop.call_soon_threadsafe(received, line)
+            loop.call_soon_threadsafe(self._end)
+
+        try:
+            loop.add_signal_handler(signal.SIGINT, self._interrupted)
+        except (NotImplementedError, RuntimeError, ValueError):
+            pass
+        threading.Thread(target=reading, name="lines", daemon=True).start()
+        if first_draw is not None:
+            first_draw()
+        try:
+            await self._done.wait()
+        finally:
+            try:
+                loop.remove_signal_handler(signal.SIGINT)
+            except (NotImplementedError, RuntimeError, ValueError):
+                pass
+
+    def leave(self) -> None:
+        self._done.set()
+
+    async def choose(self, choices: dict[str, str], *, escape: str) -> str:
+        """A line that is one of the keys; anything else asks again. The end of the input counts as `escape`."""
+        shown = ", ".join(f"{key} = {label}" for key, label in choices.items() if key != "esc")
+        while True:
+            self._say(f"Answer ({shown}; empty = {choices.get(escape, escape)}):")
+            reply = (await self._next_line(escape)).strip().lower()
+            if not reply:
+                return escape
+            if reply in choices:
+                return reply
+
+    async def read(self, label: str) -> str:
+        self._say(f"{label}:")
+        return await self._next_line("")
+
+    async def _next_line(self, at_end: str) -> str:
+        if self._ended:
+            return at_end
+        self._answer = asyncio.get_running_loop().create_future()
+        try:
+            return await self._answer
+        finally:
+            self._answer = None
+
+    def _line(self, line: str) -> None:
+        line = line.rstrip("\n")
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result(line)
+        elif line.strip():
+            self._desk.submit(line)
+
+    def _end(self) -> None:
+        self._ended = True
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result("")
+        self.refresh()
+
+    def _interrupted(self) -> None:
+        if not self._desk.interrupt():
+            self._desk.leave()
+
+    def _say(self, text: str) -> None:
+        self._target.write(text + "\n")
+        self._target.flush()
