@@ -131,7 +131,7 @@ class Runner:
             message = f"Not run: the arguments do not fit: {error}. {_takes(tool, str(error))}"
             raise ToolError(message) from error
         except (msgspec.DecodeError, UnicodeError) as error:
-            cut = "truncated" in str(error)
+            cut = "truncated" in str(error) and not call.arguments.rstrip().endswith("}")
             what = f"cut off after {len(call.arguments)} characters" if cut else f"not valid JSON ({error})"
             message = f"Not run: the arguments are {what}. Send the whole call again."
             raise ToolError(message) from error
