@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
 from mycode.context.projection import Laid
 from mycode.core.summaries import SummaryRecord
 
-LONGEST = 400
-"""A sentence longer than this (in characters) is a text, not a rule."""
-
 
 @cache
-def _laid_down() -> re.Pattern[str]:
-    return re.compile(
-        r"\b(never|always|must(?: not)?|do not|don['’]t|only|make sure|ensure|prefer|avoid|instead of|rather than|"
-        r"from now on|remember|important|required?|forbidden|not allowed|no longer)\b",
-        re.IGNORECASE,
-    )
+def _strict() -> re.Pattern[str]:
+    return re.compile(r"\b(never|always|must|do not|don['’]t|forbidden|not allowed|no longer)\b", re.IGNORECASE)
 
 
-def constraints(text: str) -> tuple[str, ...]:
-    """Sentences of the person's text with which something is laid down: rules, preferences, corrections."""
-    found: list[str] = []
-    for sentence in re.split(r"(?<=[.!?])\s+|\n+", text):
-        plain = sentence.strip().strip("-*• ").strip()
-        if 8 <= len(plain) <= LONGEST and not plain.endswith("?") and _laid_down().search(plain):
-            found.append(plain)
-    return tuple(dict.fromkeys(found))
+def within(texts: Iterable[str], room: int, count: Callable[[str], int]) -> tuple[str, ...]:
+    """The constraints that fit into `room` tokens, in order: where there are too many, the mildest and oldest go."""
+    lines = list(dict.fromkeys(texts))
+    total = sum(count(line) + 4 for line in lines)
+    mild = [line for line in lines if not _strict().search(line)]
+    for line in [*mild, *(line for line in lines if line not in set(mild))]:
+        if total <= room:
+            break
+        lines.remove(line)
+        total -= count(line) + 4
+    return tuple(lines)
 
 
 def kept_constraints(record: SummaryRecord | None) -> tuple[str, ...]:

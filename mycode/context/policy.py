@@ -203,6 +203,8 @@ class Masking(Struct, frozen=True, forbid_unknown_fields=True):
     """False: results stay whole until they are folded."""
     min_saving: float = 0.15
     """Only if this share of the view is freed, since it makes the provider read the rest anew."""
+    target_ratio: float = 0.5
+    """... and only if this brings the view down to this share of the window; otherwise the past is folded."""
     protect_share: float = 0.2
     """The newest tool results that make up this share of the room for input are left alone."""
     min_tokens: int = 150
@@ -212,6 +214,7 @@ class Masking(Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         _share("context.masking.min_saving", self.min_saving)
+        _share("context.masking.target_ratio", self.target_ratio)
         _share("context.masking.protect_share", self.protect_share)
         _at_least("context.masking.min_tokens", self.min_tokens, 1)
 

@@ -245,21 +245,26 @@ def _left_out(row: Row, *, shrink: bool) -> str:
     return f"[m{row.seq} shortened: {short}; history_expand m{row.seq} shows it whole]"
 
 
-def summary_text(record: SummaryRecord, number: int) -> str:
+def summary_text(record: SummaryRecord, number: int, title: str = "") -> str:
     """A record as the model reads it."""
     first, last = record.covers
     handle = f"m{first}-m{last}" if last > first else f"m{first}"
     parts = [
         f"Summary s{number} of the conversation up to m{last} (newest part: {handle}; history_expand shows originals)."
     ]
+    if title:
+        parts.insert(0, title)
     if record.focus:
         parts.append(f"Focus: {record.focus}")
     if record.narrative:
         parts.append(record.narrative)
-    parts.extend(_list("Key points", record.key_points))
-    parts.extend(_list("Decisions", record.context.decisions))
-    parts.extend(_list("To do", tuple(_task(item.task, item.owner, item.due) for item in record.context.action_items)))
-    parts.extend(_list("Open", record.context.unresolved))
+    if record.strategy != "rules":
+        # Rules have told these facts in the narrative; a model lists them apart.
+        parts.extend(_list("Key points", record.key_points))
+        parts.extend(_list("Decisions", record.context.decisions))
+        tasks = tuple(_task(item.task, item.owner, item.due) for item in record.context.action_items)
+        parts.extend(_list("To do", tasks))
+        parts.extend(_list("Open", record.context.unresolved))
     if record.digest:
         parts.append(record.digest)
     return "\n\n".join(parts)

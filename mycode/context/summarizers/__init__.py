@@ -7,28 +7,35 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from mycode.context.facts import FactLedger
 from mycode.core.messages import Message
 from mycode.core.summaries import Strategy, SummaryContext, SummaryRecord
 from mycode.core.usage import Usage
 
 
 class Fold(Struct, frozen=True):
-    """What is to be told: the messages with their seqs, the record it continues, and how long the telling may be.
+    """What is to be told: messages with their seqs, the record it continues, and how long the telling may be.
 
-    `focus` is the person's wish, or empty. `count` counts tokens, `redact` masks secrets.
+    `ledger` holds the facts of the whole conversation up to here; `recent` is what stays word for word after the
+    fold; `focus` is the person's wish, or empty. `count` counts tokens, `redact` masks secrets.
     """
 
     messages: tuple[tuple[int, Message], ...]
     previous: SummaryRecord | None
+    ledger: FactLedger
     budget_tokens: int
     count: Callable[[str], int]
     redact: Callable[[str], str]
     focus: str = ""
     depth: int = 0
+    recent: tuple[Message, ...] = ()
 
 
 class Draft(Struct, frozen=True):
-    """A telling, before it is checked: who wrote it, its text and its parts."""
+    """A telling, before it is checked: who wrote it, its text and its parts.
+
+    `digest` is the selection that the next fold reads back; `narrative` is prose. `warning` is for the person.
+    """
 
     strategy: Strategy
     narrative: str = ""
@@ -37,6 +44,7 @@ class Draft(Struct, frozen=True):
     digest: str = ""
     model: str = ""
     usage: Usage | None = None
+    warning: str = ""
 
 
 class Summarizer(Protocol):

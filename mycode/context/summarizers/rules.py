@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from mycode.context.facts import FactLedger
+from mycode.context.selection import fold_text
 from mycode.context.summarizers import Draft, Fold
-from mycode.core.messages import AssistantMessage, Message, UserMessage
+from mycode.core.messages import UserMessage
+from mycode.core.summaries import ActionItem, SummaryContext
+
+MOST_POINTS = 30
+"""A summary lists at most this many highlights (R84)."""
 
 
 class Rules:
@@ -14,27 +20,68 @@ class Rules:
 
 
 def tell(fold: Fold) -> Draft:
-    """The draft for a fold; pure."""
-    lines: list[str] = []
-    if fold.previous is not None and fold.previous.digest:
-        lines.extend(fold.previous.digest.splitlines())
-    lines.extend(_line(seq, message) for seq, message in fold.messages)
-    room = fold.budget_tokens
-    kept: list[str] = []
-    for line in reversed(lines):
-        cost = fold.count(line) + 1
-        if cost > room:
-            break
-        room -= cost
-        kept.append(line)
-    return Draft("rules", digest=fold.redact("\n".join(reversed(kept))))
+    """The draft for a fold; pure. Facts that must be kept come first, the rest of the room goes to the selection."""
+    facts = facts_text(fold.ledger, fold.budget_tokens // 2, fold)
+    digest = selected(fold, fold.budget_tokens - fold.count(facts) - 40)
+    return Draft("rules", facts, key_points(fold), context_of(fold.ledger, fold), digest)
 
 
-def _line(seq: int, message: Message) -> str:
-    text = " ".join(message.text.split())[:200]
-    if isinstance(message, UserMessage):
-        return f"m{seq} user: {text}"
-    if isinstance(message, AssistantMessage):
-        calls = "; ".join(f"{call.name} {call.arguments[:120]}" for call in message.tool_calls)
-        return f"m{seq} assistant: {text}" + (f" [{calls}]" if calls else "")
-    return f"m{seq} {'error' if message.is_error else 'result'}: {text}"
+def selected(fold: Fold, room: int) -> str:
+    """The lines and names of the fold that are most likely to be needed again, within `room` tokens."""
+    text = fold_text(
+        fold.messages,
+        previous=fold.previous,
+        ledger=fold.ledger,
+        budget_tokens=max(0, room),
+        count=fold.count,
+        recent=fold.recent,
+    )
+    return fold.redact(text)
+
+
+def facts_text(ledger: FactLedger, room: int, fold: Fold) -> str:
+    """The facts that must survive every fold, as short lists; the least pressing ones go if there is no room."""
+    sections = (
+        ("Files changed", ledger.files_modified, ", "),
+        ("Open errors", tuple(f"{error.source}: {error.text}" for error in ledger.open_errors), "\n- "),
+        ("Failing tests", tuple(test.name for test in ledger.tests.values() if not test.passed), ", "),
+        ("To do", tuple(item.text for item in ledger.open_todo), "\n- "),
+        ("Decisions", tuple(said.text for said in ledger.decisions[-5:]), "\n- "),
+        ("Commands", tuple(_command(c.command, c.exit_code) for c in ledger.commands[-5:]), "\n- "),
+    )
+    parts: list[str] = []
+    for title, items, joint in sections:
+        kept = list(dict.fromkeys(" ".join(item.split())[:300] for item in items))
+        while kept:
+            head = f"{title}:\n- " if joint.startswith("\n") else f"{title}: "
+            part = fold.redact(head + joint.join(kept))
+            if fold.count("\n".join([*parts, part])) <= room:
+                parts.append(part)
+                break
+            kept = kept[max(1, len(kept) // 8) :]
+    return "\n".join(parts)
+
+
+def key_points(fold: Fold) -> tuple[str, ...]:
+    """What the person asked for, one line each: the topics of a summary that no model wrote."""
+    earlier = list(fold.previous.key_points) if fold.previous else []
+    for _, message in fold.messages:
+        if isinstance(message, UserMessage) and message.text.strip():
+            earlier.append(fold.redact(" ".join(message.text.split())[:100]))
+    return tuple(list(dict.fromkeys(earlier))[-MOST_POINTS:])
+
+
+def context_of(ledger: FactLedger, fold: Fold) -> SummaryContext:
+    """The structured facets, as far as rules can tell them (R73)."""
+    return SummaryContext(
+        participants=("user", "assistant"),
+        decisions=tuple(fold.redact(said.text) for said in ledger.decisions[-MOST_POINTS:]),
+        action_items=tuple(ActionItem(fold.redact(item.text)) for item in ledger.open_todo[:MOST_POINTS]),
+        unresolved=tuple(fold.redact(error.text[:300]) for error in ledger.open_errors[-MOST_POINTS:]),
+        entities=ledger.files_modified[-MOST_POINTS:],
+    )
+
+
+def _command(command: str, exit_code: int | None) -> str:
+    short = " ".join(command.split())[:120]
+    return short if exit_code is None else f"{short} (exit {exit_code})"

@@ -1,0 +1,127 @@
+"""A telling becomes a record of the log: what it covers, the facts it carries on, what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from mycode.context.digests.calls import read_call
+from mycode.context.facts import FactLedger
+from mycode.context.projection import Row
+from mycode.context.summarizers import Draft, Fold
+from mycode.core.messages import AssistantMessage
+from mycode.core.summaries import CommandRun, ErrorSeen, SummaryRecord, ToolUse, Trigger
+
+_MOST_COMMANDS = 200
+_MOST_RESOLVED = 30
+
+
+def build(
+    draft: Draft,
+    fold: Fold,
+    rows: Sequence[Row],
+    trigger: Trigger,
+    *,
+    record_id: str,
+    at: float,
+    covers: tuple[int, int],
+    depth: int,
+    parent: SummaryRecord | None,
+    carried: int,
+    constraints: Sequence[str],
+    tokens_before: int,
+) -> SummaryRecord:
+    """The record, its size after still unknown. `carried` is the user message that it carries on word for word."""
+    ledger = fold.ledger
+    raw: dict[str, Any] = {
+        "carried": carried,
+        "constraints": list(constraints),
+        "facts": facts_to_keep(ledger, fold.redact),
+    }
+    return SummaryRecord(
+        id=record_id,
+        at=at,
+        covers=covers,
+        depth=depth,
+        strategy=draft.strategy,
+        trigger=trigger.reason,
+        narrative=draft.narrative,
+        parent_id=parent.id if parent else None,
+        focus=fold.redact(fold.focus),
+        key_points=draft.key_points,
+        context=replace(draft.context, raw=raw),
+        files_modified=ledger.files_modified,
+        files_read=ledger.files_read[-_MOST_COMMANDS:],
+        commands=tuple(CommandRun(fold.redact(c.command), c.exit_code) for c in ledger.commands[-_MOST_COMMANDS:]),
+        errors=tuple(ErrorSeen(fold.redact(e.text), resolved=not e.open) for e in ledger.errors[-_MOST_COMMANDS:]),
+        tools_used=tools_used(rows, parent, fold.redact),
+        tokens_before=tokens_before,
+        model=draft.model,
+        usage=draft.usage,
+        message_ids=tuple(row.id for row in rows),
+        sha256=tuple(row.sha256 for row in rows),
+        version=parent.version + 1 if parent else 1,
+        digest=draft.digest,
+    )
+
+
+def tools_used(rows: Sequence[Row], parent: SummaryRecord | None, redact: Callable[[str], str]) -> tuple[ToolUse, ...]:
+    """How often each tool was used up to the end of the fold, with three notable uses each (R101)."""
+    counts = {use.tool: use.count for use in parent.tools_used} if parent else {}
+    notable = {use.tool: list(use.notable) for use in parent.tools_used} if parent else {}
+    for row in rows:
+        if not isinstance(row.message, AssistantMessage):
+            continue
+        for call in row.message.tool_calls:
+            counts[call.name] = counts.get(call.name, 0) + 1
+            uses = notable.setdefault(call.name, [])
+            if len(uses) < 3:
+                uses.append(redact(" ".join(read_call(call).target.split())[:80]))
+    return tuple(
+        ToolUse(tool, count, tuple(use for use in notable.get(tool, ()) if use)) for tool, count in counts.items()
+    )
+
+
+def facts_to_keep(ledger: FactLedger, redact: Callable[[str], str]) -> dict[str, Any]:
+    """The ledger as plain values without secrets and without what the person said word for word (R88)."""
+    built: dict[str, Any] = msgspec.to_builtins(compacted(ledger))
+    masked = _masked(built, redact)
+    assert isinstance(masked, dict)
+    return masked
+
+
+def kept_facts(record: SummaryRecord | None) -> FactLedger:
+    """The ledger that a record carries on; empty where it carries none or one that cannot be read."""
+    raw = (record.context.raw or {}).get("facts") if record else None
+    if not isinstance(raw, dict):
+        return FactLedger()
+    try:
+        return msgspec.convert(raw, FactLedger, str_keys=True)
+    except msgspec.ValidationError:
+        return FactLedger()
+
+
+def compacted(ledger: FactLedger) -> FactLedger:
+    """The ledger without what grows with the length of a conversation: old commands, long solved errors, readings."""
+    solved = [error for error in ledger.errors if not error.open][-_MOST_RESOLVED:]
+    kept = {id(error) for error in solved}
+    return replace(
+        ledger,
+        commands=ledger.commands[-_MOST_COMMANDS:],
+        errors=tuple(error for error in ledger.errors if error.open or id(error) in kept),
+        user_messages=(),
+        chunks=(),
+    )
+
+
+def _masked(value: object, redact: Callable[[str], str]) -> object:
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, dict):
+        return {key: _masked(item, redact) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_masked(item, redact) for item in value]
+    return value
