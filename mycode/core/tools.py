@@ -188,14 +188,14 @@ class Archive(Protocol):
 class Found(Struct, frozen=True):
     """A place where looked-for words stand: its handle (`m12`, `s3`, `t7`), who said it, a passage, Unix seconds.
 
-    `session` is set where other sessions were searched too.
+    `session_id` is set where other sessions were searched too.
     """
 
     handle: str
     role: str
     text: str
     at: float
-    session: str = ""
+    session_id: str = ""
 
 
 class Recall(Protocol):

@@ -7,6 +7,7 @@ from mycode.core.entries import Entry
 from mycode.core.errors import SessionError
 from mycode.core.tools import Found
 from mycode.session.entries import role_of, text_of
+from mycode.session.search import snippet
 from mycode.session.store import Store
 
 _HANDLE = re.compile(r"\s*([mst])(\d+)(?:\s*(?:-|–|\.\.)\s*m?(\d+))?\s*", re.IGNORECASE)
@@ -27,8 +28,13 @@ class SessionArchive:
         return self._store.keep_text(self.session_id, text)
 
     def search(self, query: str, limit: int = 8) -> tuple[Found, ...]:
-        """Where the words stand in this session, best first."""
-        return self._store.search(query, session_id=self.session_id, limit=limit)
+        """Where the words stand in this session, best first; then whole texts that hold the query as it is."""
+        found = self._store.search(query, session_id=self.session_id, limit=limit)
+        words = query.strip().strip('"')
+        if not words or len(found) >= limit:
+            return found
+        texts = self._store.search_texts(self.session_id, words, limit - len(found))
+        return found + tuple(Found(f"t{number}", "text", snippet(text, [words]), 0.0) for number, text in texts)
 
     def expand(self, handle: str) -> str:
         """The original behind `m12`, `m12-m30`, `s3` or `t7`, byte for byte; several messages get a line above each."""

@@ -19,6 +19,7 @@ def delete(database: Database, index: SearchIndex, number: int, session_id: str,
         session: int | None = number
         while session is not None:
             session = _purge(connection, index, session)
+        index.compact(connection)
     # The write-ahead log still holds the old pages; readers elsewhere may delay this, it does no harm.
     with suppress(SessionError):
         database.rows("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -87,6 +87,11 @@ class SearchIndex:
             (session, after),
         )
 
+    def compact(self, connection: sqlite3.Connection) -> None:
+        """Merges the index, so that forgotten words are gone from the file too."""
+        if self._available() and self._has_table():
+            connection.execute("INSERT INTO words(words) VALUES ('optimize')")
+
     def search(self, query: str, spans: Sequence[Span] | None, limit: int) -> tuple[Found, ...]:
         """Places where all words of the query stand, best first; if there are none, places with any of them.
 

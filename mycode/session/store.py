@@ -3,7 +3,8 @@
 import hashlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
@@ -52,7 +53,15 @@ class Store:
     def read_only(self) -> bool:
         return self.database.read_only
 
-    def create(self, *, cwd: str = "", model: str = "", session_id: str | None = None, title: str = "") -> str:
+    def create(
+        self,
+        *,
+        cwd: str = "",
+        model: str = "",
+        session_id: str | None = None,
+        title: str = "",
+        created: float | None = None,
+    ) -> str:
         """Starts a session, held by this store, and returns its id."""
         session_id = session_id or new_id()
         now = self._clock()
@@ -62,7 +71,7 @@ class Store:
                 raise SessionError(message)
             number = connection.execute(
                 "INSERT INTO sessions(id, created, updated, cwd, title, model) VALUES (?, ?, ?, ?, ?, ?)",
-                (session_id, now, now, clean(cwd), clean(title), clean(model)),
+                (session_id, now if created is None else created, now, clean(cwd), clean(title), clean(model)),
             ).lastrowid
             assert number is not None
             locks.claim(connection, number, session_id, self._token)
@@ -233,6 +242,22 @@ class Store:
         spans = None if session_id is None else [(n, last) for n, _, last in self.log(session_id).spans()]
         return self._index.search(query, spans, limit)
 
+    def search_texts(self, session_id: str, text: str, limit: int) -> Iterator[tuple[int, str]]:
+        """Whole texts of a session that hold these very words, newest first, with their numbers."""
+        session: object = self.number(session_id)
+        last = _MOST
+        while session is not None and limit > 0:
+            rows = self.database.rows(
+                "SELECT number, text FROM texts WHERE session = ? AND number <= ? AND instr(text, ?) > 0 "
+                "ORDER BY number DESC LIMIT ?",
+                (session, last, text.encode("utf-8", "surrogatepass"), limit),
+            )
+            for number, raw in cast("list[tuple[int, bytes]]", rows):
+                yield number, raw.decode("utf-8", "surrogatepass")
+            limit -= len(rows)
+            row = self.database.row("SELECT base, base_texts FROM sessions WHERE n = ?", (session,))
+            session, last = (row[0], min(last, cast("int", row[1]))) if row else (None, 0)
+
     def index_if_much(self) -> None:
         """Brings the search index up to date if enough has gathered."""
         self._index.update_if_much()
@@ -255,19 +280,21 @@ class Store:
             number = self._numbers[session_id] = cast("int", row[0])
         return number
 
-    def keep_text(self, session_id: str, text: str) -> str:
-        """Stores a whole text durably and returns its handle; the same text twice has one handle."""
-        number, raw = self.number(session_id), text.encode("utf-8", "surrogatepass")
+    def keep_text(self, session_id: str, text: str, *, number: int | None = None) -> str:
+        """Stores a whole text durably and returns its handle: a given one, or the next; a text has only one."""
+        session, raw = self.number(session_id), text.encode("utf-8", "surrogatepass")
         sha256 = hashlib.sha256(raw).hexdigest()
         with self.database.write() as connection:
             row = connection.execute(
-                "SELECT number FROM texts WHERE session = ? AND sha256 = ?", (number, sha256)
+                "SELECT number FROM texts WHERE session = ? AND sha256 = ?", (session, sha256)
             ).fetchone()
-            if row is None:
+            if row is None or number is not None:
                 row = connection.execute(
-                    "UPDATE sessions SET texts = texts + 1 WHERE n = ? RETURNING texts", (number,)
+                    "UPDATE sessions SET texts = max(texts, coalesce(?, texts + 1)) WHERE n = ? "
+                    "RETURNING coalesce(?, texts)",
+                    (number, session, number),
                 ).fetchone()
-                connection.execute("INSERT INTO texts VALUES (?, ?, ?, ?)", (number, row[0], sha256, raw))
+                connection.execute("INSERT INTO texts VALUES (?, ?, ?, ?)", (session, row[0], sha256, raw))
         return f"t{row[0]}"
 
     def text(self, session_id: str, number: int) -> str:
@@ -287,6 +314,13 @@ class Store:
         message = f"There is no text t{number} in this session."
         raise SessionError(message)
 
+    def texts(self, session_id: str) -> Iterator[tuple[int, str]]:
+        """Every text of the session with its number, those of its shared past too."""
+        row = self.database.row("SELECT texts FROM sessions WHERE n = ?", (self.number(session_id),))
+        for number in range(1, cast("int", row[0]) + 1 if row else 0):
+            with suppress(SessionError):
+                yield number, self.text(session_id, number)
+
     def _set(self, statement: str, session_id: str, value: str) -> None:
         number = self.number(session_id)
         with self.database.write() as connection:
@@ -303,6 +337,7 @@ def clean(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
+_MOST = 2**62
 _LISTED = (
     "SELECT s.id, s.created, s.updated, s.cwd, s.title, s.model, s.messages, s.tokens, s.last_seq, b.id, s.base_seq "
     "FROM sessions s LEFT JOIN sessions b ON b.n = s.base"
