@@ -30,6 +30,7 @@ from mycode.core.events import (
     Warned,
 )
 from mycode.core.messages import AssistantMessage, UserMessage
+from mycode.core.summaries import SummaryRecord
 from mycode.core.visible import one_line, plain
 from mycode.render import transcript
 from mycode.render.markdown import Block, MarkdownStream, block, open_block
@@ -95,8 +96,11 @@ class Live:
             case SummaryStarted():
                 self.label = "Summarizing"
                 return [*self._cut(), transcript.summary_started(event, plain_text=flat)]
-            case SummaryFinished():
+            case SummaryFinished(entry=entry):
                 self.label = "Thinking"
+                if isinstance(entry.body, SummaryRecord) and entry.body.trigger == "manual":
+                    # Whoever asked for it is shown the whole panel.
+                    return []
                 return [transcript.summary_finished(event, plain_text=flat)]
             case ContextChanged(text=text):
                 return [transcript.notice(text, plain_text=flat)]

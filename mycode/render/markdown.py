@@ -19,7 +19,9 @@ from rich.text import Text
 
 from mycode.core.visible import plain
 
-_LONGEST_OPEN_BLOCK = 3000
+_LONGEST_RENDERED = 1500
+_TAIL_SHOWN = 1000
+_MOST_LINES = 100
 _DEEPEST = 24
 _FENCE = re.compile(r"^(\s*)(`{3,}|~{3,})\s*([\w+#.-]*)[^`]*$")
 _ITEM = re.compile(r"^(\s{0,3})([-*+]|\d{1,9}[.)])(\s+)(?=\S)")
@@ -70,12 +72,12 @@ class MarkdownStream:
 
     @property
     def open(self) -> str:
-        """The source of the open block, at most its last few thousand characters."""
-        tail = plain("".join(self._tail)[-_LONGEST_OPEN_BLOCK:])
+        """The source of the open block, of a very long one the end."""
+        tail = plain("".join(self._tail)[-2 * _LONGEST_RENDERED :])
         if self._fence is not None:
             return tail
-        text = "\n".join([*self._lines[-60:], tail]) if tail else "\n".join(self._lines[-60:])
-        return text[-_LONGEST_OPEN_BLOCK:]
+        lines = self._lines[-_MOST_LINES:]
+        return "\n".join([*lines, tail] if tail else lines)
 
     @property
     def in_code(self) -> bool:
@@ -105,7 +107,8 @@ class MarkdownStream:
         lead = len(line) - len(line.lstrip())
         if self._lines and not self._interrupts(line, lead):
             self._lines.append(line[min(lead, self._lines_indent) :])
-            return []
+            endless = len(self._lines) >= _MOST_LINES and not self._lines[0].lstrip().startswith("|")
+            return self._close() if endless else []
         blocks = self._close()
         self._leave_items(lead)
         inside = self._items[-1] if self._items else 0
@@ -205,9 +208,9 @@ def open_block(stream: MarkdownStream) -> RenderableType | None:
     if not source.strip():
         return None
     if stream.in_code:
-        return Padding(Text(source), (0, 0, 0, 2), expand=False)
-    if len(source) > _LONGEST_OPEN_BLOCK // 2 or "|" in source:
-        return Text(source)
+        return Padding(Text(source[-_TAIL_SHOWN:]), (0, 0, 0, 2), expand=False)
+    if len(source) > _LONGEST_RENDERED or "|" in source:
+        return Text(source[-_TAIL_SHOWN:])
     return _Prose(source)
 
 

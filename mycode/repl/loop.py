@@ -27,6 +27,8 @@ from mycode.repl.passthrough import run_command
 from mycode.repl.services import Conversation, ReplSettings, Services
 from mycode.repl.toolbar import Fragments, Work, facts, status
 
+_LAST_SECONDS = 5.0
+
 
 class Screen(Protocol):
     """Where the person sits: drawn (`prompt.Prompt`) or plain lines (`plain.PlainScreen`)."""
@@ -81,6 +83,7 @@ class Repl:
         self._task: asyncio.Task[None] | None = None
         self._since = 0.0
         self._aside: list[str] = []
+        self._beside_tasks: set[asyncio.Task[None]] = set()
         self._leaving = False
 
     def attach(self, screen: Screen) -> None:
@@ -120,6 +123,10 @@ class Repl:
         self.hint = ""
         if self._task is None:
             self._start(text)
+        elif is_command(text) and self.registry.at_once(text):
+            task = asyncio.get_running_loop().create_task(self._beside(text))
+            self._beside_tasks.add(task)
+            task.add_done_callback(self._beside_tasks.discard)
         else:
             self._queue.append(text)
             self._screen.refresh()
@@ -128,7 +135,9 @@ class Repl:
         """Stops what runs, keeping what was done and the queue; False if nothing runs."""
         if self._task is None:
             return False
-        self._task.cancel()
+        if not self._task.cancelling():
+            # Once is enough: a second one could cut short the cleaning up after the first.
+            self._task.cancel()
         return True
 
     def take_back(self) -> str:
@@ -160,8 +169,7 @@ class Repl:
     def leave(self) -> None:
         self._leaving = True
         self._queue.clear()
-        if self._task is not None:
-            self._task.cancel()
+        self.interrupt()
         self._screen.leave()
 
     def live(self) -> RenderableType | None:
@@ -238,6 +246,8 @@ class Repl:
             self._refresh_facts()
             if self._queue and not self._leaving:
                 self._start(self._queue.popleft())
+            else:
+                self._screen.refresh()
 
     async def _prompt(self, text: str) -> None:
         told, self._aside = self._aside, []
@@ -245,6 +255,13 @@ class Repl:
         async with aclosing(self.session.prompt(message)) as events:
             async for event in events:
                 self._show(event)
+
+    async def _beside(self, line: str) -> None:
+        """A command that runs while something else does."""
+        try:
+            await self._command(line)
+        except MycodeError as error:
+            self._fail(error)
 
     async def _command(self, line: str) -> None:
         self.write(Text(), transcript.user(line, plain_text=self.canvas.plain))
@@ -263,11 +280,14 @@ class Repl:
         self.say("The model hears of it with your next prompt.")
 
     async def _stop(self) -> None:
+        for task in self._beside_tasks:
+            task.cancel()
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            self.interrupt()
+            await asyncio.wait([self._task], timeout=_LAST_SECONDS)
 
     def _show(self, event: Event) -> None:
+        self._live.canvas = self.canvas
         if settled := self._live.fold(event):
             self.write(*settled)
         else:
@@ -291,7 +311,7 @@ def _screen(repl: Repl, settings: ReplSettings) -> Screen:
     if settings.plain:
         from mycode.repl.plain import PlainScreen
 
-        return PlainScreen(repl, settings)
+        return PlainScreen(repl)
     from prompt_toolkit.completion import ThreadedCompleter
 
     from mycode.repl.completion import ReplCompleter, workspace_files

@@ -14,26 +14,20 @@ from rich.console import RenderableType
 from mycode.render.screen import Canvas
 from mycode.repl.desk import Desk
 from mycode.repl.opening import Opening
-from mycode.repl.services import ReplSettings
 
 
 class PlainScreen:
     """Reads lines on a thread of its own. A line answers the open question if there is one, else it is sent."""
 
-    def __init__(
-        self, desk: Desk, settings: ReplSettings, *, source: TextIO | None = None, target: TextIO | None = None
-    ) -> None:
+    def __init__(self, desk: Desk, *, source: TextIO | None = None, target: TextIO | None = None) -> None:
         self._desk = desk
-        self._settings = settings
         self._source = source or sys.stdin
         self._target = target or sys.stdout
+        # Lines are not wrapped: whoever reads them does that better.
+        self.canvas = Canvas(width=10_000, plain=True)
         self._answer: asyncio.Future[str] | None = None
         self._done = asyncio.Event()
         self._ended = False
-
-    @property
-    def canvas(self) -> Canvas:
-        return Canvas(width=10_000, color=False, look=self._settings.look, plain=True)
 
     def write(self, *things: RenderableType) -> None:
         self._target.write(self.canvas.text(*things))

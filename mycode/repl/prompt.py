@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -73,6 +74,7 @@ class Prompt:
         self._settings = settings
         self._input = source or create_input(always_prefer_tty=True)
         self._output = target or _output()
+        self._canvas = Canvas(self._output.get_size().columns, color=settings.color, look=settings.look)
         self._pending: list[str] = []
         self._changed = asyncio.Event()
         self._live_text = ""
@@ -99,8 +101,10 @@ class Prompt:
 
     @property
     def canvas(self) -> Canvas:
-        size = self._output.get_size()
-        return Canvas(width=size.columns, color=self._settings.color, look=self._settings.look)
+        """What fits the terminal now; the same one as long as its width stays."""
+        if (width := self._output.get_size().columns) != self._canvas.width:
+            self._canvas = Canvas(width, color=self._settings.color, look=self._settings.look)
+        return self._canvas
 
     def write(self, *things: RenderableType) -> None:
         """Settles things into the scrollback, above the input, with the next frame."""
@@ -124,9 +128,17 @@ class Prompt:
                 first_draw()
 
         self.app.after_render += drawn
+        loop = asyncio.get_running_loop()
+        endings = (signal.SIGTERM, signal.SIGHUP)
+        for ending in endings:
+            loop.add_signal_handler(ending, self.desk.leave)
         try:
             await self.app.run_async(set_exception_handler=False)
+        except EOFError:
+            """The terminal is gone: that is leaving, too."""
         finally:
+            for ending in endings:
+                loop.remove_signal_handler(ending)
             frames.cancel()
             self._flush_rest()
 

@@ -1,4 +1,4 @@
-"""A session that plays events from a script instead of asking a model: what the REPL shows, without what is behind it."""
+"""A session that plays events from a script instead of asking a model."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence

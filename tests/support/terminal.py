@@ -26,13 +26,8 @@ class Terminal:
     ) -> None:
         self.screen = pyte.HistoryScreen(columns, rows, history=5000, ratio=0.5)
         self._stream = pyte.ByteStream(self.screen)
-        world = {
-            **os.environ,
-            "TERM": "xterm-256color",
-            "PROMPT_TOOLKIT_NO_CPR": "1",
-            "LC_ALL": "C.UTF-8",
-            **(env or {}),
-        }
+        world = {**os.environ, "TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "1", "LC_ALL": "C.UTF-8"}
+        world |= env or {}
         world.pop("COLUMNS", None)
         world.pop("LINES", None)
         self.raw = b""

@@ -129,6 +129,7 @@ COMMANDS = (
         "context",
         "What the model sees and how full its window is",
         context,
+        at_once="bare",
         positionals=(
             Positional("act", "drop, restore, shrink or pin", choices=_ACTS),
             Positional("items", "messages such as m12 or m12-m30", rest=True),

@@ -70,6 +70,7 @@ COMMANDS = (
         "history",
         "What was said, with --full every word of it",
         history,
+        at_once="always",
         options=(
             Option("--full", "every original, word for word, in pages"),
             Option("--grep", "only messages that hold the text", "TEXT"),
@@ -81,11 +82,12 @@ COMMANDS = (
         aliases=("log",),
         examples=("/history", "/history --full", "/history --grep migration"),
     ),
-    Command("summaries", "The summaries so far, whole", summaries),
+    Command("summaries", "The summaries so far, whole", summaries, at_once="always"),
     Command(
         "expand",
         "Show an original by its handle, or the last tool output whole",
         expand,
+        at_once="always",
         positionals=(Positional("handle", "m12, m12-m30, s3 or t7"),),
         examples=("/expand", "/expand m12", "/expand t7"),
     ),

@@ -51,6 +51,7 @@ COMMANDS = (
         "help",
         "Commands and keys, or one command in detail",
         show_help,
+        at_once="always",
         positionals=(Positional("command", "a command's name"),),
         examples=("/help", "/help summarize"),
         values=lambda _: [command.name for command in standard().commands],

@@ -43,10 +43,11 @@ COMMANDS = (
         "model",
         "Show or change the model",
         switch,
+        at_once="bare",
         positionals=(Positional("name", "litellm's name of it, provider/model"),),
         examples=("/model", "/model openai/gpt-5-mini"),
         values=lambda shell: [choice.name for choice in shell.services.models()],
     ),
-    Command("config", "Settings in force and where each comes from", config),
+    Command("config", "Settings in force and where each comes from", config, at_once="always"),
     Command("init", "Have the agent look at the project and write AGENTS.md", init),
 )

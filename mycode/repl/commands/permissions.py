@@ -45,6 +45,7 @@ COMMANDS = (
         "permissions",
         "Permission mode and rules",
         permissions,
+        at_once="always",
         positionals=(Positional("mode", "one of " + ", ".join(MODES), choices=MODES),),
         examples=("/permissions", "/permissions plan"),
         values=lambda _: MODES,

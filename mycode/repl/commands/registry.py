@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from difflib import get_close_matches
-from typing import Protocol
+from typing import Literal, Protocol
 
 from msgspec import Struct
 from rich.console import RenderableType
@@ -58,7 +58,10 @@ class Shell(Protocol):
 
 
 class Command(Struct, frozen=True):
-    """A slash command: `help` is one line for lists, `more` for `/help NAME`; `values` completes its argument."""
+    """A slash command: `help` is one line for lists, `more` for `/help NAME`; `values` completes its argument.
+
+    `at_once` says whether it may run while the agent works (`bare`: only without arguments); others wait in the queue.
+    """
 
     name: str
     help: str
@@ -69,6 +72,7 @@ class Command(Struct, frozen=True):
     examples: tuple[str, ...] = ()
     more: str = ""
     values: Callable[[Shell], Sequence[str]] | None = None
+    at_once: Literal["never", "bare", "always"] = "never"
 
     @property
     def usage(self) -> str:
@@ -96,6 +100,12 @@ class Registry:
         hint = "Did you mean " + " or ".join(f"/{other}" for other in near) + "?" if near else "/help lists them."
         message = f"There is no command /{name.removeprefix('/')}. {hint}"
         raise UsageError(message)
+
+    def at_once(self, line: str) -> bool:
+        """Whether this line need not wait for what runs now."""
+        name, _, rest = line.removeprefix("/").partition(" ")
+        command = self.get(name.strip())
+        return command is None or command.at_once == "always" or (command.at_once == "bare" and not rest.strip())
 
     async def run(self, line: str, shell: Shell) -> None:
         """Runs `/name arguments`; whatever is wrong is a `MycodeError` with a sentence."""

@@ -91,6 +91,7 @@ COMMANDS = (
         "rename",
         "Give this session a name",
         rename,
+        at_once="always",
         positionals=(Positional("title", "the new name", required=True, rest=True),),
         aliases=("title",),
         examples=("/rename parser rewrite",),
@@ -104,6 +105,6 @@ COMMANDS = (
         aliases=("save",),
         examples=("/export", "/export talk.html"),
     ),
-    Command("cost", "What this session has cost", cost, aliases=("usage",)),
-    Command("exit", "Leave; the session is kept", leave, aliases=("quit", "q")),
+    Command("cost", "What this session has cost", cost, at_once="always", aliases=("usage",)),
+    Command("exit", "Leave; the session is kept", leave, at_once="always", aliases=("quit", "q")),
 )
