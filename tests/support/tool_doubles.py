@@ -67,8 +67,16 @@ class NoSandbox:
 
 
 async def events_of(runner: Runner, call: ToolCall, *, truncated: bool = False) -> list[RunnerEvent]:
+    events: list[RunnerEvent] = []
+    await listen(runner, call, events, truncated=truncated)
+    return events
+
+
+async def listen(runner: Runner, call: ToolCall, events: list[RunnerEvent], *, truncated: bool = False) -> None:
+    """Adds the events of a call to `events`, so that those before an exception are seen too."""
     async with aclosing(runner.run(call, truncated=truncated)) as stream:
-        return [event async for event in stream]
+        async for event in stream:
+            events += [event]
 
 
 async def finished(runner: Runner, call: ToolCall, *, truncated: bool = False) -> ToolFinished:

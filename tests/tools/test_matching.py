@@ -218,9 +218,14 @@ _LINES = st.lists(st.text("ab (=", max_size=6).map(str.rstrip), min_size=1, max_
 
 
 @given(
-    before=_LINES, old=_LINES, new=_LINES, after=_LINES,
-    ending=st.sampled_from(["\n", "\r\n", "\r"]), shift=st.sampled_from(["", "  ", "\t"]), blanks=st.sampled_from(["", "  "]),
-)  # fmt: skip
+    before=_LINES,
+    old=_LINES,
+    new=_LINES,
+    after=_LINES,
+    ending=st.sampled_from(["\n", "\r\n", "\r"]),
+    shift=st.sampled_from(["", "  ", "\t"]),
+    blanks=st.sampled_from(["", "  "]),
+)
 def test_a_file_with_other_line_ends_blanks_and_shift_gets_exactly_the_lines_meant(
     before: list[str], old: list[str], new: list[str], after: list[str], ending: str, shift: str, blanks: str
 ) -> None:

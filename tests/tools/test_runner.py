@@ -13,8 +13,8 @@ from mycode.core.events import ApprovalAsked, ApprovalGiven, ToolFinished, ToolP
 from mycode.core.messages import ToolCall, ToolResult
 from mycode.core.tools import Action, Approval, ApprovalRequest, Report, TextDisplay, ToolOutput, Verdict
 from mycode.tools.registry import Registry
-from mycode.tools.runner import Runner
-from tests.support.tool_doubles import MemoryArchive, RuledGate, ScriptedApprover, events_of, finished
+from mycode.tools.runner import Runner, RunnerEvent
+from tests.support.tool_doubles import MemoryArchive, RuledGate, ScriptedApprover, events_of, finished, listen
 
 
 class EchoArgs(Struct, frozen=True, forbid_unknown_fields=True):
@@ -152,11 +152,9 @@ async def test_a_comment_on_a_yes_reaches_the_model_too() -> None:
 
 
 async def test_where_nobody_can_be_asked_the_call_is_answered_before_the_error_passes_on() -> None:
-    seen = []
+    seen: list[RunnerEvent] = []
     with pytest.raises(CannotAsk):
-        async with aclosing(runner(gate=asking()).run(call({"text": "hi"}))) as stream:
-            async for event in stream:
-                seen.append(event)
+        await listen(runner(gate=asking()), call({"text": "hi"}), seen)
     assert isinstance(seen[-1], ToolFinished)
     assert seen[-1].denied
     assert "nobody can be asked" in seen[-1].result.text
