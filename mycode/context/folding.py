@@ -14,6 +14,7 @@ from mycode.context.references import extract
 from mycode.context.summarizers import Draft, Fold, Summarizer
 from mycode.context.summarizers.hybrid import Hybrid
 from mycode.context.summarizers.llm import Llm
+from mycode.context.summarizers.rules import failing_tests
 from mycode.context.summarizers.rules import tell as tell_by_rules
 from mycode.core.errors import ModelError
 from mycode.core.models import Model
@@ -71,7 +72,13 @@ def checked(draft: Draft, fold: Fold) -> tuple[Draft, Verification]:
     if draft.strategy != "rules":
         draft, removed, grounding = _grounded(draft, fold)
         draft = _without_done(draft, fold)
-    facts = [fact for fact in fold.ledger.must_keep() if fact.kind != "constraint"]
+    failing = set(failing_tests(fold.ledger))
+    facts = [
+        fact
+        for fact in fold.ledger.must_keep()
+        # Constraints are pinned; a test that failed is news only until it passes.
+        if fact.kind != "constraint" and (fact.kind != "failed_test" or fact.text in failing)
+    ]
     text = "\n".join(_texts(draft))
     lost = verify.missing(facts, text)
     recall = 1 - len(lost) / len(facts) if facts else 1.0
@@ -134,7 +141,7 @@ def _without_done(draft: Draft, fold: Fold) -> Draft:
     """Finished work is never listed as open, whatever the model said."""
     ledger = fold.ledger
     done = [item.text for item in ledger.todo if item.status == "done"]
-    done += [error.text for error in ledger.errors if not error.open]
+    done += [f"{error.source} {error.text}" for error in ledger.errors if not error.open]
     still = {error.text for error in ledger.open_errors}
     context = draft.context
     tasks = set(verify.not_done((item.task for item in context.action_items), done))

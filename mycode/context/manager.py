@@ -274,8 +274,8 @@ class ContextManager:
         plan = self._mask_plan(wanted=self._window)
         rows = self._chosen(None)
         folded = sum(row.tokens for row in rows)
-        told = policies.summary_budget(self._policy, self._room(None), folded)
-        return Savings(plan.freed, len(plan.stubs), max(0, folded - told), len(rows))
+        told = policies.summary_budget(self._policy, self._room(None), folded, self._summary_tokens())
+        return Savings(plan.freed, len(plan.stubs), max(0, folded + self._summary_tokens() - told), len(rows))
 
     def forecast(self) -> Forecast:
         """How long the room will last, and what the next requests cost."""
@@ -548,7 +548,7 @@ class ContextManager:
             messages=tuple((row.seq, row.message) for row in told),
             previous=previous,
             ledger=self._ledger(),
-            budget_tokens=policies.summary_budget(self._policy, self._room(None), size),
+            budget_tokens=policies.summary_budget(self._policy, self._room(None), size, self._summary_tokens()),
             count=self._count,
             redact=self._redact,
             focus=focus,
@@ -617,7 +617,7 @@ class ContextManager:
             return rows[: cutting.choose_cut(rows, keep, settings.floor, 1 << 60)]
         room = self._room(None)
         target = int(policies.fold_target(self._policy, self._info) / self.calibration) - self._fixed
-        told = policies.summary_budget(self._policy, room, sum(row.tokens for row in rows))
+        told = policies.summary_budget(self._policy, room, sum(row.tokens for row in rows), self._summary_tokens())
         tail = max(0, min(int(settings.recent_share * room), target - told))
         wanted = settings.floor if shorter else settings.recent_messages
         return rows[: cutting.choose_cut(rows, wanted, settings.floor, tail)]
@@ -742,6 +742,9 @@ class ContextManager:
         if auto.max_tokens:
             found.append(TriggerDistance("tokens", measure.tokens, auto.max_tokens, "tokens", armed))
         return tuple(found)
+
+    def _summary_tokens(self) -> int:
+        return self._sums().get("summary", (0, 0))[0]
 
     def _at_depth_limit(self) -> bool:
         head = self._laid.head

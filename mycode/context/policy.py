@@ -319,10 +319,16 @@ def fold_target(policy: Policy, info: ModelInfo) -> int:
     return int(policy.auto.reset_ratio * min(size, size - reserve(policy, info)))
 
 
-def summary_budget(policy: Policy, room: int, folded: int) -> int:
-    """Tokens a summary may hold: the smallest of its limits (R23, R99, C6). `room` is the whole room for input."""
+def summary_budget(policy: Policy, room: int, folded: int, previous: int = 0) -> int:
+    """Tokens a summary may hold: the smallest of its limits (R23, R99, C6).
+
+    `room` is the whole room for input, `folded` what is folded now, `previous` the summary that is continued: it was
+    compressed before.
+    """
     limits = policy.summary
-    return int(min(limits.max_summary_tokens, limits.max_share * room, max(120, limits.target_compression * folded)))
+    return int(
+        min(limits.max_summary_tokens, limits.max_share * room, max(120, previous + limits.target_compression * folded))
+    )
 
 
 def due(policy: Policy, measure: Measure, reason: TriggerReason | None = None) -> Trigger | None:

@@ -122,7 +122,7 @@ def _same(one: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def _words(text: str) -> frozenset[str]:
-    return frozenset(re.findall(r"[\w./:-]{2,}", text.casefold()))
+    return frozenset(word.strip(".:-") for word in re.findall(r"[\w./:-]{2,}", text.casefold()))
 
 
 def _sentences(text: str) -> list[str]:

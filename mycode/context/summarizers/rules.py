@@ -44,7 +44,7 @@ def facts_text(ledger: FactLedger, room: int, fold: Fold) -> str:
     sections = (
         ("Files changed", ledger.files_modified, ", "),
         ("Open errors", tuple(f"{error.source}: {error.text}" for error in ledger.open_errors), "\n- "),
-        ("Failing tests", tuple(test.name for test in ledger.tests.values() if not test.passed), ", "),
+        ("Failing tests", failing_tests(ledger), ", "),
         ("To do", tuple(item.text for item in ledger.open_todo), "\n- "),
         ("Decisions", tuple(said.text for said in ledger.decisions[-5:]), "\n- "),
         ("Commands", tuple(_command(c.command, c.exit_code) for c in ledger.commands[-5:]), "\n- "),
@@ -60,6 +60,12 @@ def facts_text(ledger: FactLedger, room: int, fold: Fold) -> str:
                 break
             kept = kept[max(1, len(kept) // 8) :]
     return "\n".join(parts)
+
+
+def failing_tests(ledger: FactLedger) -> tuple[str, ...]:
+    """Tests that failed and have not passed since, neither by name nor because the command that ran them passed."""
+    solved = {error.seq for error in ledger.errors if not error.open}
+    return tuple(test.name for test in ledger.tests.values() if not test.passed and test.seq not in solved)
 
 
 def key_points(fold: Fold) -> tuple[str, ...]:
