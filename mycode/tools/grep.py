@@ -1,0 +1,149 @@
+"""The tool that finds lines: by ripgrep where there is one, else by Python, with the same answer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from mycode.core.errors import ToolError
+from mycode.core.tools import Action, Report, TextDisplay, ToolOutput
+from mycode.tools.search import files_below, glob_regex
+from mycode.tools.workspace import Workspace
+
+_LINES = 200
+_LINE_CHARS = 300
+_FILE_BYTES = 20_000_000
+_SECONDS = 60
+
+
+class GrepArgs(Struct, frozen=True, forbid_unknown_fields=True):
+    pattern: Annotated[str, Meta(min_length=1, description="Regular expression")]
+    path: str = "."
+    glob: str | None = None
+
+
+class Hit(Struct, frozen=True):
+    path: str
+    line: int
+    text: str
+
+
+class Grep:
+    """`grep`: `path:line: text`, by path and line; how many there are in all comes first when not all are shown."""
+
+    name = "grep"
+    description = "Find lines by regular expression, as path:line: text. Ignored and binary files are left out."
+    Args = GrepArgs
+
+    def __init__(self, workspace: Workspace, ripgrep: str | None = None) -> None:
+        self._workspace = workspace
+        self._ripgrep = ripgrep
+
+    def plan(self, args: GrepArgs) -> Action:
+        where = f"{args.path} {args.glob or ''}".strip()
+        return Action(
+            self.name, "read", f"{self.name} {args.pattern} in {where}", reads=self._workspace.touched(args.path)
+        )
+
+    async def run(self, args: GrepArgs, _report: Report) -> ToolOutput:
+        try:
+            expression = re.compile(args.pattern)
+        except re.error as error:
+            message = (
+                f"The pattern is no regular expression: {error}. For the text itself use {re.escape(args.pattern)}"
+            )
+            raise ToolError(message) from error
+        target = self._workspace.resolve(args.path)
+        files = await files_below(self._workspace, args.path)
+        # A link may lead out of what was judged: what it points to is searched where it really is.
+        files = [path for path in files if path == "." or not (target / path).is_symlink()]
+        if args.glob:
+            wanted = glob_regex(args.glob if "/" in args.glob else f"**/{args.glob}")
+            files = [path for path in files if wanted.fullmatch(path)]
+        if self._ripgrep:
+            hits = await self._by_ripgrep(args.pattern, target, files)
+        else:
+            hits = await asyncio.to_thread(lambda: list(_by_python(expression, target, files)))
+        hits.sort(key=lambda hit: hit.line)
+        order = {path: place for place, path in enumerate(files)}
+        hits.sort(key=lambda hit: order.get(hit.path, 0))
+        return self._told(args, target, hits)
+
+    async def _by_ripgrep(self, pattern: str, target: Path, files: list[str]) -> list[Hit]:
+        """Ripgrep over exactly the files that Python would read, a batch at a time."""
+        assert self._ripgrep is not None
+        hits: list[Hit] = []
+        base = target if target.is_dir() else target.parent
+        names = files if target.is_dir() else [target.name]
+        for start in range(0, len(names), 2000):
+            argv = [self._ripgrep, "--json", "--no-config", "--no-ignore", "--hidden", "--max-filesize", "20M"]
+            argv += ["-e", pattern, "--", *names[start : start + 2000]]
+            process = await asyncio.create_subprocess_exec(
+                *argv, cwd=base, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            )
+            try:
+                out, trouble = await asyncio.wait_for(process.communicate(), _SECONDS)
+            except TimeoutError as error:
+                message = f"The search took longer than {_SECONDS} s. Narrow the path or the glob."
+                raise ToolError(message) from error
+            finally:
+                if process.returncode is None:
+                    process.kill()
+                    await process.wait()
+            if process.returncode == 2 and b"regex" in trouble:
+                # An expression that only Python understands (look-around, back references).
+                return await asyncio.to_thread(lambda: list(_by_python(re.compile(pattern), target, files)))
+            hits += _hits(out, "." if not target.is_dir() else None)
+        return hits
+
+    def _told(self, args: GrepArgs, target: Path, hits: list[Hit]) -> ToolOutput:
+        def shown(hit: Hit) -> str:
+            path = self._workspace.relative(target if hit.path == "." else target / hit.path)
+            text = hit.text if len(hit.text) <= _LINE_CHARS else hit.text[:_LINE_CHARS] + " …"
+            return f"{path}:{hit.line}: {text.strip()}"
+
+        count = len({hit.path for hit in hits})
+        line = f"{args.pattern} · {len(hits)} matches in {count} files"
+        if not hits:
+            return ToolOutput(f"No line matches {args.pattern} in {args.path}.", TextDisplay(line))
+        lines = [shown(hit) for hit in hits[:_LINES]]
+        head = f"{len(hits)} matches in {count} files; the first {_LINES}:\n" if len(hits) > _LINES else ""
+        return ToolOutput(head + "\n".join(lines), TextDisplay(line, "\n".join(lines)))
+
+
+def find_ripgrep() -> str | None:
+    """The path of `rg`, if it is installed."""
+    return shutil.which("rg")
+
+
+def _hits(out: bytes, path: str | None) -> Iterator[Hit]:
+    for row in out.splitlines():
+        found = json.loads(row)
+        if found["type"] == "match" and "text" in found["data"]["path"]:
+            data = found["data"]
+            text = data["lines"].get("text", "").rstrip("\r\n")
+            yield Hit(path or data["path"]["text"], data["line_number"], text)
+
+
+def _by_python(expression: re.Pattern[str], target: Path, files: list[str]) -> Iterator[Hit]:
+    for path in files:
+        file = target if path == "." else target / path
+        try:
+            if not file.is_file() or file.stat().st_size > _FILE_BYTES:
+                continue
+            data = file.read_bytes()
+        except OSError:
+            continue
+        if b"\0" in data[:8000]:
+            continue
+        for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), 1):
+            if expression.search(line):
+                yield Hit(path, number, line.rstrip("\r"))
