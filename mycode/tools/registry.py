@@ -8,10 +8,17 @@ from typing import Any
 import msgspec
 
 from mycode.core.models import ToolSpec
-from mycode.core.tools import Approver, Archive, Sandbox, Tool
+from mycode.core.tools import Approver, Recall, Tool
+from mycode.tools.ask import AskUser
 from mycode.tools.edit import EditFile
 from mycode.tools.files import CreateFile, ReadFile
+from mycode.tools.grep import Grep, find_ripgrep
 from mycode.tools.patch import ApplyPatch
+from mycode.tools.processes import Processes
+from mycode.tools.recall import HistoryExpand, HistorySearch
+from mycode.tools.search import ListFiles, SearchFiles
+from mycode.tools.shell import ExecuteBash, ShellJob
+from mycode.tools.todo import Todo, TodoList
 from mycode.tools.workspace import Workspace
 
 AnyTool = Tool[Any]
@@ -50,16 +57,31 @@ def builtin_tools(
     workspace: Workspace,
     *,
     approver: Approver,
-    sandbox: Sandbox,
-    archive: Archive,
+    processes: Processes,
+    recall: Recall,
+    todo: TodoList,
     limit: Callable[[], int],
-    more: Iterable[AnyTool] = (),
+    bash_timeout: float = 120.0,
+    without: Iterable[str] = (),
 ) -> Registry:
-    """Every tool that belongs to the program; `more` are those that other rooms bring. A new tool is a line here."""
-    del approver, sandbox, archive
-    return Registry(
-        [ReadFile(workspace, limit), CreateFile(workspace), EditFile(workspace), ApplyPatch(workspace), *more]
-    )
+    """Every tool that belongs to the program, but those named in `without`. A new tool is a file and a line here."""
+    tools: list[AnyTool] = [
+        ReadFile(workspace, limit),
+        CreateFile(workspace),
+        EditFile(workspace),
+        ApplyPatch(workspace),
+        ExecuteBash(processes, bash_timeout),
+        ShellJob(processes),
+        SearchFiles(workspace),
+        Grep(workspace, find_ripgrep()),
+        ListFiles(workspace),
+        Todo(todo),
+        AskUser(approver),
+        HistorySearch(recall),
+        HistoryExpand(recall),
+    ]
+    left_out = set(without)
+    return Registry(tool for tool in tools if tool.name not in left_out)
 
 
 def parameters(args: type[msgspec.Struct]) -> dict[str, Any]:
