@@ -14,7 +14,7 @@ from mycode.render.screen import Canvas
 
 LINES = 2000
 FRAME_EVERY = 8
-_WINDOW = 100
+_WINDOW = 96
 
 
 def mixed(number: int) -> str:

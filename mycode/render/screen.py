@@ -5,6 +5,7 @@ Whatever is shown goes through here, so width, colours and the look are decided 
 
 from __future__ import annotations
 
+import re
 from io import StringIO
 
 from rich.console import Console, RenderableType
@@ -12,6 +13,8 @@ from rich.console import Console, RenderableType
 from mycode.render.theme import Look, theme
 
 SMALLEST = 10
+# Blanks at line ends get in the way of whoever copies text from a terminal.
+_BLANKS_AT_ENDS = re.compile(r" +((?:\x1b\[0m)?)\n")
 
 
 class Canvas:
@@ -45,7 +48,7 @@ class Canvas:
         with self._console.capture() as captured:
             for thing in things:
                 self._console.print(thing, soft_wrap=self.plain)
-        return captured.get()
+        return _BLANKS_AT_ENDS.sub(r"\1\n", captured.get())
 
 
 def picture(terminal_text: str, *, title: str = "mycode", width: int = 100) -> str:

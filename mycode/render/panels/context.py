@@ -40,7 +40,7 @@ def context_panel(
     """Bar and table by category, the triggers with their distance, what could be freed, and the largest items."""
     parts: list[RenderableType] = [_headline(usage)]
     if not plain_text:
-        parts.append(_bar(usage, max(8, width - 6)))
+        parts.append(_bar(usage, max(8, width - 4)))
     parts += _categories(usage, plain_text=plain_text)
     parts += _triggers(usage, plain_text=plain_text)
     parts += _free(usage)

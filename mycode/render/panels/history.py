@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.text import Text
 
 from mycode.core.entries import Entry
@@ -90,7 +91,7 @@ def _summary(number: int, record: SummaryRecord, width: int) -> RenderableType:
     first, last = record.covers
     text = record.narrative.strip() or "; ".join(record.key_points)
     head = Text(f"[Summary {number}] Messages {first}-{last}:", style="title")
-    return Group(head, Text("  " + one_line(text, max(20, 2 * (width - 4)))))
+    return Group(head, Padding(Text(one_line(text, max(20, 2 * (width - 4)))), (0, 0, 0, 2), expand=False))
 
 
 def _line(entry: Entry, width: int) -> Text:
