@@ -12,7 +12,6 @@ from mycode.core.tools import Action, DiffDisplay, Report, ToolOutput
 from mycode.tools import matching
 from mycode.tools.diff import diff_display
 from mycode.tools.encoding import LEGACY, Text, decode, encode
-from mycode.tools.nearest import nearest_text
 from mycode.tools.workspace import Workspace
 
 
@@ -111,6 +110,8 @@ def apply_edit(before: Text, edit: Edit) -> matching.Applied:
     try:
         return matching.apply(before.text, edit.old, edit.new, replace_all=edit.replace_all)
     except matching.NotFound as error:
+        from mycode.tools.nearest import nearest_text
+
         raise ToolError(f"{error}\n{nearest_text(before.text, edit.old)}".strip()) from error
 
 

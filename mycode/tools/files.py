@@ -39,8 +39,7 @@ class ReadFile:
 
     name = "read_file"
     description = (
-        f"Read a text file (up to {LINES_AT_ONCE} lines at once) or look at an image. "
-        "Each line is preceded by its number and a tab."
+        f"Read a text file (up to {LINES_AT_ONCE} lines at once) or look at an image. Lines come as number, tab, text."
     )
     Args = ReadFileArgs
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from mycode.core.errors import ToolError
 from mycode.tools import matching
 from mycode.tools.matching import Form, NotFound, Span
 from mycode.tools.patch_format import Hunk
-
-_BREAK = re.compile(r"\r\n|\n|\r")
 
 
 def apply_hunks(text: str, hunks: tuple[Hunk, ...]) -> tuple[str, tuple[Form, ...]]:
@@ -37,7 +33,7 @@ def apply_hunks(text: str, hunks: tuple[Hunk, ...]) -> tuple[str, tuple[Form, ..
 
 def _laid(text: str, span: Span, hunk: Hunk) -> str:
     if not hunk.new:
-        following = _BREAK.match(text, span.end)
+        following = matching.LINE_BREAK.match(text, span.end)
         return text[: span.start] + text[following.end() if following else span.end :]
     if hunk.old == hunk.new:
         return text

@@ -18,7 +18,7 @@ from mycode.core.errors import ToolError
 
 Form = Literal["exact", "line ends", "trailing blanks", "indentation", "quotes"]
 
-_BREAK = re.compile(r"\r\n|\n|\r")
+LINE_BREAK = re.compile(r"\r\n|\n|\r")
 _BARE_NEWLINE = re.compile(r"(?<!\r)\n")
 _TYPOGRAPHIC = str.maketrans("‘’‚‛′“”„‟″‐‑‒–—―−", "'''''\"\"\"\"\"-------")
 
@@ -70,7 +70,7 @@ def find(text: str, old: str, *, start: int = 0, whole_lines: bool = False) -> l
     spans = _find_exact(text, old, start=start, whole_lines=whole_lines)
     if spans:
         return spans
-    plain = _BREAK.sub("\n", old)
+    plain = LINE_BREAK.sub("\n", old)
     for places in _looser(text, plain, whole_lines=whole_lines):
         spans = [span for span in places if span.start >= start]
         if spans:
@@ -80,7 +80,7 @@ def find(text: str, old: str, *, start: int = 0, whole_lines: bool = False) -> l
 
 def find_all(text: str, old: str) -> list[Span]:
     """Every place of `old` from left to right without overlaps, line ends of any kind being equal."""
-    spans = list(_Page(text).find(_BREAK.sub("\n", old), "line ends")) if _BREAK.search(old) else []
+    spans = list(_Page(text).find(LINE_BREAK.sub("\n", old), "line ends")) if LINE_BREAK.search(old) else []
     spans = spans or find(text, old)
     kept: list[Span] = []
     for span in spans:
@@ -112,7 +112,7 @@ def substitute(text: str, spans: list[Span], old: str, new: str) -> Applied:
 
 def line_of(text: str, offset: int) -> int:
     """The number (from 1) of the line that holds `offset`."""
-    return len(_BREAK.findall(text, 0, offset)) + 1
+    return len(LINE_BREAK.findall(text, 0, offset)) + 1
 
 
 def _find_exact(text: str, old: str, *, start: int, whole_lines: bool) -> list[Span]:
@@ -193,7 +193,7 @@ class _Page:
 
 def _line_bounds(text: str) -> Iterator[tuple[int, int]]:
     """Where each line's end begins and stops; the last line ends with the text."""
-    for found in _BREAK.finditer(text):
+    for found in LINE_BREAK.finditer(text):
         yield found.span()
     yield len(text), len(text)
 
@@ -239,14 +239,14 @@ def _shift(wanted: list[str], here: list[str]) -> tuple[str, str] | None:
 def _replacement(text: str, span: Span, old: str, new: str) -> str:
     taken = text[span.start : span.end]
     ending = _ending_around(text, span)
-    if span.form == "exact" and len(set(_BREAK.findall(taken))) <= 1:
+    if span.form == "exact" and len(set(LINE_BREAK.findall(taken))) <= 1:
         return new if ending == "\n" else _BARE_NEWLINE.sub(lambda _: ending, new)
-    return _woven(taken, span, ending, _BREAK.sub("\n", old).split("\n"), _BREAK.sub("\n", new).split("\n"))
+    return _woven(taken, span, ending, LINE_BREAK.sub("\n", old).split("\n"), LINE_BREAK.sub("\n", new).split("\n"))
 
 
 def _ending_around(text: str, span: Span) -> str:
     """How lines end in the span, else right after it, else right before it."""
-    breaks = _BREAK if "\n" not in text else re.compile(r"\r?\n")
+    breaks = LINE_BREAK if "\n" not in text else re.compile(r"\r?\n")
     inside = breaks.search(text, span.start, span.end) or breaks.search(text, span.end)
     if inside:
         return inside[0]
@@ -262,7 +262,7 @@ def _woven(taken: str, span: Span, ending: str, old: list[str], new: list[str]) 
     """The lines of `new`; those that `old` has too stay as the file has them, with their own blanks and line ends."""
     from difflib import SequenceMatcher
 
-    lines, breaks = _BREAK.split(taken), [*_BREAK.findall(taken), ""]
+    lines, breaks = LINE_BREAK.split(taken), [*LINE_BREAK.findall(taken), ""]
     woven: list[tuple[str, str]] = []
     for kind, i, stop, j, until in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if kind == "equal":
@@ -304,7 +304,7 @@ def _shared(one: str, other: str) -> int:
 
 
 def _breaks(text: str) -> int:
-    return len(_BREAK.findall(text))
+    return len(LINE_BREAK.findall(text))
 
 
 def _ambiguous(text: str, spans: list[Span]) -> str:
@@ -318,7 +318,7 @@ def _ambiguous(text: str, spans: list[Span]) -> str:
 
 
 def _numbered(old: str) -> str:
-    lines = [line for line in _BREAK.split(old) if line.strip()]
+    lines = [line for line in LINE_BREAK.split(old) if line.strip()]
     if lines and all(re.match(r"\s*\d+\t", line) for line in lines):
         return " It was quoted with the line numbers of read_file; leave them out."
     return ""

@@ -15,7 +15,6 @@ from mycode.tools.encoding import decode, encode
 from mycode.tools.files import check_overwrite
 from mycode.tools.hunks import apply_hunks
 from mycode.tools.matching import NotFound
-from mycode.tools.nearest import nearest_text
 from mycode.tools.patch_format import FileChange, parse
 from mycode.tools.workspace import Workspace
 
@@ -28,11 +27,20 @@ class ApplyPatch:
     """`apply_patch`: everything is computed before anything is written, and undone if a write fails."""
 
     name = "apply_patch"
-    description = (
-        "Change several files, all or none. Format: *** Begin Patch, then per file *** Add File: PATH (+lines), "
-        "*** Delete File: PATH, or *** Update File: PATH (optionally *** Move to: PATH) with hunks of @@ [line above] "
-        "and lines starting with blank, - or +; *** End Patch. Context must be unique."
-    )
+    description = """\
+Change several files, all or none. Example:
+*** Begin Patch
+*** Update File: src/a.py
+@@ def f(x):
+     y = x
+-    return y
++    return y + 1
+*** Add File: src/b.py
++one line
+*** Delete File: c.py
+*** End Patch
+A hunk has unchanged lines (each after one blank), - and + lines; they must be unique in the file or follow a unique \
+@@ line. *** Move to: PATH under an Update header renames."""
     Args = ApplyPatchArgs
 
     def __init__(self, workspace: Workspace) -> None:
@@ -198,6 +206,8 @@ class _Outcome:
 
 def _near(text: str, old: tuple[str, ...]) -> str:
     """The nearest text for lines that are not there."""
+    from mycode.tools.nearest import nearest_text
+
     lines = "\n".join(old)
     return "" if not lines.strip() or lines in text.replace("\r\n", "\n") else nearest_text(text, lines)
 

@@ -16,7 +16,7 @@ _HEADERS: dict[str, Literal["add", "update", "delete"]] = {
     "*** Update File:": "update",
     "*** Delete File:": "delete",
 }
-_LINE_NUMBERS = re.compile(r"-\d+(,\d+)? \+\d+(,\d+)? @@.*")
+_LINE_NUMBERS = r"-\d+(,\d+)? \+\d+(,\d+)? @@.*"
 
 
 class Hunk(Struct, frozen=True):
@@ -137,7 +137,7 @@ def _hunk(reader: _Reader) -> Hunk:
     anchors: list[str] = []
     while not reader.done and reader.line.startswith("@@"):
         anchor = reader.next()[2:]
-        anchor = "" if _LINE_NUMBERS.fullmatch(anchor.strip()) else anchor.removeprefix(" ").rstrip()
+        anchor = "" if re.fullmatch(_LINE_NUMBERS, anchor.strip()) else anchor.removeprefix(" ").rstrip()
         if anchor:
             anchors.append(anchor)
     old: list[str] = []

@@ -12,7 +12,7 @@ from mycode.core.tools import Approver, Recall, Tool
 from mycode.tools.ask import AskUser
 from mycode.tools.edit import EditFile
 from mycode.tools.files import CreateFile, ReadFile
-from mycode.tools.grep import Grep, find_ripgrep
+from mycode.tools.grep import Grep
 from mycode.tools.patch import ApplyPatch
 from mycode.tools.processes import Processes
 from mycode.tools.recall import HistoryExpand, HistorySearch
@@ -56,36 +56,42 @@ class Registry:
 def builtin_tools(
     workspace: Workspace,
     *,
-    approver: Approver,
     processes: Processes,
-    recall: Recall,
+    approver: Approver,
     todo: TodoList,
+    recall: Recall,
     limit: Callable[[], int],
-    bash_timeout: float = 120.0,
-    without: Iterable[str] = (),
+    timeout: float = 120.0,
+    ripgrep: str | None = None,
+    more: Iterable[AnyTool] = (),
 ) -> Registry:
-    """Every tool that belongs to the program, but those named in `without`. A new tool is a file and a line here."""
-    tools: list[AnyTool] = [
-        ReadFile(workspace, limit),
-        CreateFile(workspace),
-        EditFile(workspace),
-        ApplyPatch(workspace),
-        ExecuteBash(processes, bash_timeout),
-        ShellJob(processes),
-        SearchFiles(workspace),
-        Grep(workspace, find_ripgrep()),
-        ListFiles(workspace),
-        Todo(todo),
-        AskUser(approver),
-        HistorySearch(recall),
-        HistoryExpand(recall),
-    ]
-    left_out = set(without)
-    return Registry(tool for tool in tools if tool.name not in left_out)
+    """Every tool that belongs to the program: a new one is a line here. `more` come from elsewhere.
+
+    `limit` gives the characters that one result may have, `timeout` the seconds a command may take, `ripgrep` is the
+    path of that program.
+    """
+    return Registry(
+        [
+            ReadFile(workspace, limit),
+            CreateFile(workspace),
+            EditFile(workspace),
+            ApplyPatch(workspace),
+            ExecuteBash(processes, timeout),
+            ShellJob(processes),
+            SearchFiles(workspace),
+            Grep(workspace, ripgrep),
+            ListFiles(workspace),
+            Todo(todo),
+            AskUser(approver),
+            HistorySearch(recall),
+            HistoryExpand(recall),
+            *more,
+        ]
+    )
 
 
 def parameters(args: type[msgspec.Struct]) -> dict[str, Any]:
-    """The JSON Schema of a tool's arguments, without titles, references, nulls and defaults."""
+    """The JSON Schema of a tool's arguments, without references and what only validation needs."""
     root = msgspec.json.schema(args)
     return _plain(root, root.get("$defs", {}))
 
@@ -103,7 +109,7 @@ def _plain(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any
             return _plain({**kinds[0], **rest}, definitions)
     plain: dict[str, Any] = {}
     for key, value in schema.items():
-        if key in _NOISE:
+        if key in _NOISE or value == []:
             continue
         if key == "properties":
             value = {name: _plain(part, definitions) for name, part in value.items()}
@@ -112,7 +118,9 @@ def _plain(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any
         elif key == "anyOf":
             value = [_plain(part, definitions) for part in value]
         plain[key] = value
+    if "enum" in plain:
+        plain.setdefault("type", "string")  # some providers insist
     return plain
 
 
-_NOISE = frozenset({"title", "default", "$defs", "additionalProperties"})
+_NOISE = frozenset({"title", "default", "$defs", "additionalProperties", "minLength", "minItems", "exclusiveMinimum"})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import secrets
 import stat
 import threading
 from collections.abc import Iterator
@@ -96,7 +95,7 @@ class Workspace:
         target = Path(os.path.realpath(self.root / path))
         with self._folder(target) as folder:
             before = self._status(target, folder)
-            temporary = f".mycode-{secrets.token_hex(8)}.tmp"
+            temporary = f".mycode-{os.urandom(8).hex()}.tmp"
             try:
                 self._write_temporary(temporary, folder, data, before, mode)
                 os.replace(temporary, target.name, src_dir_fd=folder, dst_dir_fd=folder)
