@@ -115,7 +115,7 @@ class Agent:
             max_output_tokens=self._context.usage().reserve or None,
         )
         try:
-            async with aclosing(self.model.stream(request)) as stream:  # type: ignore[type-var]  # streams are generators
+            async with aclosing(self.model.stream(request)) as stream:
                 async for item in stream:
                     if isinstance(item, AssistantMessage):
                         answer = item

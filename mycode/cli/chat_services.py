@@ -17,9 +17,10 @@ from mycode.repl.approval import TerminalApprover
 from mycode.repl.loop import run as run_repl
 from mycode.repl.opening import Opening
 from mycode.repl.services import Conversation, ModelChoice, ReplSettings, SessionChoice
-from mycode.session.export import export_text
+from mycode.session.export import Form, export_text
 from mycode.session.store import SessionInfo
 
+_FORMS: dict[str, Form] = {"md": "md", "html": "html", "jsonl": "jsonl"}
 _INIT_PROMPT = """\
 Look at this project: its layout, its README, how it is built, tested and run, and the conventions its code follows. \
 Then write AGENTS.md in its root for coding agents that will work here: the commands that matter (build, lint, one \
@@ -48,7 +49,12 @@ async def talk(options: RunOptions, opening: Opening | None) -> int:
         services = ChatServices(place)
         try:
             return await run_repl(
-                place.session, settings, services, approver=approver, opening=opening, warm=place.warm
+                place.session,
+                settings=settings,
+                services=services,
+                approver=approver,
+                opening=opening,
+                warm=place.warm,
             )
         finally:
             await place.aclose()
@@ -113,7 +119,9 @@ class ChatServices:
         file = (self._place.run.cwd / Path(name).expanduser()).resolve()
         if file.exists():
             raise InputError(f"{file} exists already; name another file.")
-        text = export_text(self._place.store, session.id, form, redact=redact)
+        if form not in _FORMS:
+            raise InputError(f"There is no format {form}; choose one of {', '.join(_FORMS)}.")
+        text = export_text(self._place.store, session.id, _FORMS[form], redact=redact)
         try:
             file.write_text(text, encoding="utf-8")
         except OSError as error:

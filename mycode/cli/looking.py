@@ -43,10 +43,12 @@ def open_to_read(store: Store, info: SessionInfo) -> Reader:
 
 
 def print_history(info: SessionInfo, summaries: list[Entry], entries: Iterable[Entry], *, full: bool) -> None:
-    """The panels of `/history` on standard output; boxes and colours only where a terminal can show them."""
+    """The panel of `/history` on standard output; boxes and colours only where a terminal can show them."""
     from mycode.cli.screen import canvas
-    from mycode.render.panels.history import history_panels
+    from mycode.render.panels.history import history_panel
 
     drawn = canvas()
-    for panel in history_panels(info.title, summaries, entries, full=full, plain_text=drawn.plain):
-        sys.stdout.write(drawn.text(panel))
+    panel = history_panel(
+        list(entries), summaries, total=info.messages, width=drawn.width, full=full, plain_text=drawn.plain
+    )
+    sys.stdout.write(drawn.text(panel))

@@ -50,7 +50,7 @@ async def _one_turn(run: Run, prompt: str) -> int:
     for number in (signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, _stop, task, number)
     try:
-        session = place.open_session()
+        session = place.session
         opening = Opening(
             session_id=session.id,
             cwd=str(run.cwd),

@@ -21,11 +21,11 @@ app = typer.Typer(
 def list_tools() -> int:
     """List the tools, one line each."""
     from mycode.cli.run import Run
-    from mycode.cli.wiring import tools_of
+    from mycode.cli.wiring import Toolbox
 
     run = Run(RunOptions(persist=False), os.environ)
     try:
-        for spec in tools_of(run).specs():
+        for spec in Toolbox(run).registry.specs():
             typer.echo(f"{spec.name:16} {spec.description.splitlines()[0]}")
     finally:
         run.close()
@@ -36,11 +36,11 @@ def list_tools() -> int:
 def show(name: Annotated[str, typer.Argument(help="Name of the tool.")]) -> int:
     """Show what the model reads of a tool: its description and the schema of its arguments."""
     from mycode.cli.run import Run
-    from mycode.cli.wiring import tools_of
+    from mycode.cli.wiring import Toolbox
 
     run = Run(RunOptions(persist=False), os.environ)
     try:
-        registry = tools_of(run)
+        registry = Toolbox(run).registry
         spec = next((spec for spec in registry.specs() if spec.name == name), None)
         if spec is None:
             raise UsageError(f"There is no tool {name}. {_near(registry.nearest(name))}")
@@ -87,21 +87,24 @@ def run_tool(
 
 async def _run(run: "object", name: str, arguments: str) -> int:
     from mycode.cli.run import Run
-    from mycode.cli.wiring import runner_of
+    from mycode.cli.wiring import Toolbox
     from mycode.core.errors import CannotAsk
     from mycode.core.events import ToolFinished
     from mycode.core.messages import ToolCall
     from mycode.core.visible import plain
 
     assert isinstance(run, Run)
+    box = Toolbox(run)
     finished: ToolFinished | None = None
     try:
-        async for event in runner_of(run).run(ToolCall("shell", name, arguments)):
+        async for event in box.runner.run(ToolCall("shell", name, arguments)):
             if isinstance(event, ToolFinished):
                 finished = event
     except CannotAsk as error:
         sys.stderr.write(f"{plain(str(error))}\n")
         return 1
+    finally:
+        box.processes.stop_all()
     if finished is None or finished.result.is_error:
         sys.stderr.write(f"{plain(finished.result.text) if finished else 'The tool did not end.'}\n")
         return 1

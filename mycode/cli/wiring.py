@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import time
+from collections.abc import Callable
 
 from mycode.agent.environment import look_around, read_memory
 from mycode.agent.loop import Agent
@@ -12,14 +14,22 @@ from mycode.context.manager import ContextManager
 from mycode.core.errors import SessionError
 from mycode.core.models import Model
 from mycode.core.redact import redact
-from mycode.core.tools import Approver, Sandbox
+from mycode.core.tools import Approver, Recall, Sandbox
+from mycode.headless.approver import NobodyToAsk
+from mycode.llm.connect import warm
 from mycode.llm.tokens import Tokens
 from mycode.permissions.gate import PermissionGate
+from mycode.permissions.paths import find_places
+from mycode.permissions.rules import make_rules
+from mycode.permissions.sandbox import detect
 from mycode.session.archive import SessionArchive
 from mycode.session.session import Session
 from mycode.session.store import new_id
-from mycode.tools.registry import Registry
+from mycode.tools.processes import Processes
+from mycode.tools.registry import Registry, builtin_tools
 from mycode.tools.runner import Runner
+from mycode.tools.todo import TodoList
+from mycode.tools.workspace import Workspace
 
 
 class Workplace:
@@ -33,7 +43,10 @@ class Workplace:
         session_id = self._choose_session()
         self.archive = SessionArchive(self.store, session_id)
         self.gate, self.sandbox = gate_of(run)
-        self.registry = tools_of(run, approver=approver, sandbox=self.sandbox, archive=self.archive)
+        self.processes = Processes(run.cwd, run.env, self.sandbox.wrap)
+        self.registry = tools_of(
+            run, approver=approver, processes=self.processes, recall=self.archive, limit=self._result_limit
+        )
         self.counter = Tokens(self.model.info.name)
         environment = look_around(run.cwd, sandbox=self.sandbox.state if self.sandbox.active else "")
         system = system_prompt(environment, append=run.options.append_system_prompt)
@@ -80,8 +93,18 @@ class Workplace:
 
     async def aclose(self) -> None:
         """Writes what waits and gives back sessions, connections and background jobs."""
+        self.processes.stop_all()
         self.session.close()
         await self.model.aclose()
+
+    def warm(self) -> None:
+        """Loads, on a thread of the caller's, what the first request would wait for: tokenizer, litellm if needed."""
+        self.counter.load()
+        warm(self.model)
+
+    @property
+    def tool_names(self) -> tuple[str, ...]:
+        return self.registry.names()
 
     def _choose_session(self) -> str:
         options, cwd = self.run.options, str(self.run.cwd)
@@ -108,14 +131,48 @@ class Workplace:
 
 def gate_of(run: Run) -> tuple[PermissionGate, Sandbox]:
     """What is allowed in this run, and the box for commands."""
-    raise NotImplementedError
+    table = run.settings.permissions
+    sandbox = detect(table.sandbox, run.root, network=table.network)
+    rules = make_rules(allow=table.allow, ask=table.ask, deny=table.deny)
+    places = find_places(run.cwd, private=(run.folders.config, run.folders.data))
+    return PermissionGate(table.mode, rules, places, sandboxed=sandbox.active), sandbox
 
 
 def tools_of(
-    run: Run, *, approver: Approver | None = None, sandbox: Sandbox | None = None, archive: SessionArchive | None = None
+    run: Run, *, approver: Approver, processes: Processes, recall: Recall, limit: Callable[[], int]
 ) -> Registry:
-    raise NotImplementedError
+    """The tools of this run, as the model is offered them."""
+    registry = builtin_tools(
+        Workspace(run.cwd),
+        approver=approver,
+        processes=processes,
+        recall=recall,
+        todo=TodoList(),
+        limit=limit,
+        timeout=run.settings.tools.bash_timeout,
+        ripgrep=shutil.which("rg"),
+    )
+    table = run.settings.tools
+    offered = [name for name in registry.names() if name not in table.disallowed]
+    if table.allowed:
+        offered = [name for name in offered if name in table.allowed]
+    return Registry(tool for name in offered if (tool := registry.get(name)) is not None)
 
 
-def runner_of(run: Run) -> Runner:
-    raise NotImplementedError
+class Toolbox:
+    """Tools and runner without a conversation, for `mycode tools`; whole outputs are kept in a session of their own."""
+
+    def __init__(self, run: Run) -> None:
+        store = run.open_store()
+        archive = SessionArchive(store, store.create(cwd=str(run.cwd)))
+        gate, sandbox = gate_of(run)
+        approver = NobodyToAsk()
+        self.processes = Processes(run.cwd, run.env, sandbox.wrap)
+        self.registry = tools_of(
+            run,
+            approver=approver,
+            processes=self.processes,
+            recall=archive,
+            limit=lambda: run.settings.tools.output_limit,
+        )
+        self.runner = Runner(self.registry, gate, approver, archive, lambda: run.settings.tools.output_limit)

@@ -161,10 +161,11 @@ def _fields(table: Struct, path: str) -> Iterator[tuple[str, Any]]:
 
 def _put(tree: _Tree, path: tuple[str, ...], value: object) -> None:
     for key in path[:-1]:
-        tree = tree.setdefault(key, {})
-        if not isinstance(tree, dict):
+        below: object = tree.setdefault(key, {})
+        if not isinstance(below, dict):
             message = f"{'.'.join(path)} cannot be set below a plain value."
             raise ConfigError(message)
+        tree = below
     if path in _MERGED and isinstance(value, list) and isinstance(tree.get(path[-1]), list):
         value = [*tree[path[-1]], *value]
     tree[path[-1]] = value
