@@ -195,8 +195,10 @@ class _Prose:
 
 def block(piece: Block, *, code_theme: str = "ansi_dark", highlight: bool = True) -> RenderableType:
     """One block as rich shows it. Links are shown with their address, never as an address in disguise."""
+    if piece.code and not piece.source.strip():
+        return Text()
     if piece.code:
-        code = _code(piece, code_theme) if highlight and piece.language and piece.source.strip() else Text(piece.source)
+        code = _code(piece, code_theme) if highlight and piece.language else Text(piece.source)
         return Padding(code, (0, 0, 0, 2 + piece.indent), expand=False)
     shown = _Prose(piece.source)
     return Padding(shown, (0, 0, 0, piece.indent), expand=False) if piece.indent else shown

@@ -14,6 +14,7 @@ from mycode.core.visible import one_line
 from mycode.repl.commands.registry import Command, Registry, Shell
 
 _MOST = 30
+_MOST_FILES = 50_000
 _FRESH_SECONDS = 5.0
 _MENTION = re.compile(r"(?:^|\s)@([^\s@]*)$")
 ListFiles = Callable[[], Sequence[str]]
@@ -98,6 +99,6 @@ def workspace_files(folder: Path) -> ListFiles:
     def listed() -> Sequence[str]:
         from mycode.tools.walking import walk
 
-        return [str(path) for path in walk(folder)]
+        return list(walk(folder, limit=_MOST_FILES))
 
     return listed

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 import threading
 import time
 from collections import deque
@@ -308,7 +310,7 @@ class Repl:
 
 
 def _screen(repl: Repl, settings: ReplSettings) -> Screen:
-    if settings.plain:
+    if settings.plain or not _can_draw():
         from mycode.repl.plain import PlainScreen
 
         return PlainScreen(repl)
@@ -319,3 +321,8 @@ def _screen(repl: Repl, settings: ReplSettings) -> Screen:
 
     completer = ReplCompleter(repl.registry, repl, workspace_files(settings.workspace))
     return Prompt(repl, settings, ThreadedCompleter(completer))
+
+
+def _can_draw() -> bool:
+    """Whether there is a terminal at both ends that can move its cursor."""
+    return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") not in {"dumb", "unknown", ""}
