@@ -27,11 +27,13 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
             texts INTEGER NOT NULL DEFAULT 0, deleted INTEGER NOT NULL DEFAULT 0)""",
         "CREATE INDEX sessions_recent ON sessions(updated)",
         "CREATE INDEX sessions_base ON sessions(base) WHERE base IS NOT NULL",
-        # sort: 0 bookkeeping, 1 message, 2 overlay; sums run over messages up to and with this row.
+        # sort: 0 bookkeeping, 1 message, 2 overlay; sums run over messages up to and with this row; brief is what
+        # is left of a summary once a newer one covers it.
         """CREATE TABLE entries(
             n INTEGER PRIMARY KEY, session INTEGER NOT NULL, seq INTEGER NOT NULL, id TEXT NOT NULL, at REAL NOT NULL,
             sort INTEGER NOT NULL, role TEXT NOT NULL, tokens INTEGER NOT NULL, sum_tokens INTEGER NOT NULL,
-            sum_messages INTEGER NOT NULL, sha256 TEXT NOT NULL, body TEXT NOT NULL, UNIQUE(session, seq))""",
+            sum_messages INTEGER NOT NULL, sha256 TEXT NOT NULL, brief TEXT, body TEXT NOT NULL,
+            UNIQUE(session, seq))""",
         "CREATE INDEX entries_overlays ON entries(session, seq) WHERE sort = 2",
         "CREATE INDEX entries_marks ON entries(session, role, seq) WHERE sort <> 1",
         """CREATE TABLE texts(

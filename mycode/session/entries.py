@@ -60,6 +60,16 @@ def decode_body(raw: bytes) -> Body:
     return body
 
 
+def brief_of(body: Body) -> str | None:
+    """What must still be known of a summary once a newer one covers it: its place, not its words. None for the rest."""
+    if not isinstance(body, SummaryRecord):
+        return None
+    brief = SummaryRecord(
+        body.id, body.at, body.covers, body.depth, body.strategy, body.trigger, "", parent_id=body.parent_id
+    )
+    return _encoder.encode(brief).decode()
+
+
 def sha256_of(raw: bytes) -> str:
     """The hash that an entry carries, in hex."""
     return hashlib.sha256(raw).hexdigest()

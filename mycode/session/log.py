@@ -5,7 +5,9 @@ from typing import cast
 
 from msgspec import Struct
 
+from mycode.context.projection import lay
 from mycode.core.entries import Entry
+from mycode.core.summaries import SummaryRecord
 from mycode.session.database import Database
 from mycode.session.entries import decode_body
 
@@ -19,6 +21,9 @@ _BACKWARD = """SELECT seq, id, at, tokens, sha256, body FROM entries
     WHERE session = ? AND seq >= ? AND seq <= ? AND sort = 1 ORDER BY seq DESC LIMIT ?"""
 _OVERLAYS = """SELECT seq, id, at, tokens, sha256, body FROM entries
     WHERE session = ? AND seq >= ? AND seq <= ? AND sort = 2 ORDER BY seq LIMIT ?"""
+# A mask that lies under a summary shows nothing any more.
+_COVERED = """SELECT seq, id, at, tokens, sha256, coalesce(brief, body) FROM entries
+    WHERE session = ? AND seq >= ? AND seq <= ? AND sort = 2 AND role <> 'mask' ORDER BY seq LIMIT ?"""
 _MARKED = """SELECT seq, id, at, tokens, sha256, body FROM entries
     WHERE session = ? AND role = ? AND sort <> 1 AND seq >= ? AND seq <= ? ORDER BY seq DESC LIMIT ?"""
 
@@ -33,7 +38,9 @@ class Segment(Struct, frozen=True):
 class SessionLog:
     """A session's rows, its own and those it shares with the session it was forked from. A `core.entries.Log`."""
 
-    def __init__(self, database: Database, number: int) -> None:
+    def __init__(self, database: Database, number: int, *, whole: bool = False) -> None:
+        self.abridged = False
+        self._whole = whole
         self._database = database
         self._number = number
         # The parts of the past, oldest first; the last one is the session's own and grows.
@@ -43,9 +50,21 @@ class SessionLog:
         """Entries with start <= seq < stop, ascending, a page at a time."""
         return self._forward(_FORWARD, start, stop)
 
-    def overlays(self) -> Iterator[Entry]:
-        """Every entry that may change the view, ascending; what comes with every turn is left out."""
-        return self._forward(_OVERLAYS, 1, None)
+    def overlays(self) -> list[Entry]:
+        """Every entry that may change the view, ascending; what comes with every turn is left out.
+
+        Of a long past that one summary covers, only the places of older summaries are told, and no masks
+        (`abridged`): enough for every view until that summary is undone.
+        """
+        newest = [] if self._whole else self.marked("summary", newest=1)
+        if newest and isinstance(newest[0].body, SummaryRecord):
+            end = newest[0].body.covers[1]
+            short = [*self._forward(_COVERED, 1, end + 1), *self._forward(_OVERLAYS, end + 1, None)]
+            if _covers_all_before(newest[0], end, short):
+                self.abridged = True
+                return short
+        self.abridged = False
+        return list(self._forward(_OVERLAYS, 1, None))
 
     def newest(self, stop: int | None = None) -> Iterator[Entry]:
         """Messages with seq < stop, newest first, a page at a time."""
@@ -134,6 +153,15 @@ class SessionLog:
 def entry_of(row: Sequence[object]) -> Entry:
     seq, entry_id, at, tokens, sha256, body = cast("tuple[int, str, float, int, str, str]", tuple(row))
     return Entry(seq, entry_id, at, decode_body(body.encode()), tokens, sha256)
+
+
+def _covers_all_before(newest: Entry, end: int, overlays: list[Entry]) -> bool:
+    """Whether the newest summary is in force and nothing else is shown of what lies before `end`."""
+    laid = lay(overlays)
+    head = laid.head
+    if head is None or head.seq != newest.seq or head.start > 1:
+        return False
+    return all(region.seq > end for region in laid.regions)
 
 
 def _segments(database: Database, number: int) -> list[Segment]:

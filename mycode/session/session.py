@@ -138,6 +138,7 @@ class Session:
 
     def undo(self) -> ContextChanged:
         """Takes back the newest change of the view; raises when there is none."""
+        self._know_all()
         changed = self._context.undo()
         if changed is None:
             message = "There is nothing to undo: no summary, masking or hand-made change is in force."
@@ -160,8 +161,14 @@ class Session:
         return self._changed(self._context.pin(_seq_or_text(what)))
 
     def unpin(self, what: str) -> ContextChanged:
-        """Lets go of a pin, by its number in the list of pins or its text."""
-        return self._changed(self._context.unpin(int(what) if what.strip().isdecimal() else what))
+        """Lets go of a pin, by its number in the list of pins (from 1) or by its text."""
+        pins = self._context.pins()
+        number = int(what) if what.strip().isdecimal() else pins.index(what) + 1 if what in pins else 0
+        return self._changed(self._context.unpin(number))
+
+    def pins(self) -> tuple[str, ...]:
+        """What is pinned, in the order in which `unpin` numbers it."""
+        return self._context.pins()
 
     # -- looking ----------------------------------------------------------------------------------------------------
 
@@ -291,6 +298,17 @@ class Session:
         self._before_turn = 0
         if previous != session_id:
             self._store.release(previous)
+
+    def _know_all(self) -> None:
+        """Resuming read only what the view needs; what lies under it may be needed from now on."""
+        if not self._log.abridged:
+            return
+        self._settle()
+        if self._trouble:
+            message = f"The past cannot be looked up now. {self._trouble}"
+            raise SessionError(message)
+        self._log = self._store.log(self._id, whole=True)
+        self._context.restore(self._log)
 
     def _leave(self) -> SessionInfo:
         """Makes sure that nothing of the open session would be lost by opening another."""

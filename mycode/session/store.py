@@ -16,7 +16,7 @@ from mycode.core.tools import Found
 from mycode.session import deletion, locks
 from mycode.session.check import verify
 from mycode.session.database import Database, Row
-from mycode.session.entries import MESSAGE, encode_body, role_of, sha256_of, sort_of
+from mycode.session.entries import MESSAGE, brief_of, encode_body, role_of, sha256_of, sort_of
 from mycode.session.log import SessionLog
 from mycode.session.search import SearchIndex
 
@@ -110,12 +110,12 @@ class Store:
                 rows.append(
                     (
                         number, entry.seq, entry.id, entry.at, sort, role_of(entry.body), entry.tokens, tokens,
-                        messages, sha256_of(body), body.decode(),
+                        messages, sha256_of(body), brief_of(entry.body), body.decode(),
                     )
                 )  # fmt: skip
             connection.executemany(
-                "INSERT INTO entries(session, seq, id, at, sort, role, tokens, sum_tokens, sum_messages, sha256, body)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO entries(session, seq, id, at, sort, role, tokens, sum_tokens, sum_messages, sha256, "
+                "brief, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 rows,
             )
             connection.execute(
@@ -266,9 +266,9 @@ class Store:
         """Every fault found in a stored session, one sentence each."""
         return verify(self.log(session_id))
 
-    def log(self, session_id: str) -> SessionLog:
-        """The rows of a session, readable in parts."""
-        return SessionLog(self.database, self.number(session_id))
+    def log(self, session_id: str, *, whole: bool = False) -> SessionLog:
+        """The rows of a session, readable in parts; `whole` gives all overlays, also those that no view needs."""
+        return SessionLog(self.database, self.number(session_id), whole=whole)
 
     def number(self, session_id: str) -> int:
         """The session's number inside the database."""

@@ -22,7 +22,7 @@ from mycode.core.events import (
     Warned,
 )
 from mycode.core.messages import AssistantMessage, ToolCall, ToolResult, UserMessage
-from mycode.core.summaries import SummaryRecord
+from mycode.core.summaries import SummaryRecord, Undo
 from mycode.core.tools import Action, Approval, ApprovalRequest, Verdict
 from mycode.core.usage import Usage
 from mycode.session.locks import SessionHeld
@@ -192,6 +192,30 @@ async def test_a_summary_by_hand_is_kept_shown_and_undone(tmp_path: Path) -> Non
         desk.session.undo()
     desk.session.close()
     assert Desk(tmp_path, session_id=desk.session.id).context.view() == before
+
+
+async def test_a_resumed_session_that_was_folded_again_and_again_has_the_same_view(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    for round_ in range(5):
+        for number in range(6):
+            desk.turns.append(says(f"answer {round_}.{number} " * 150))
+            await desk.prompt(f"question {round_}.{number} " * 40)
+        if round_ == 2:
+            desk.session.pin("never touch main")
+        assert [event async for event in desk.session.summarize(keep=4)]
+    views = [desk.context.view()]
+    desk.session.close()
+    again = Desk(tmp_path, session_id=desk.session.id)
+    brief = again.store.log(again.session.id)
+    assert len(brief.overlays()) == len(list(again.store.log(again.session.id, whole=True).overlays())) == 6
+    assert brief.abridged
+    assert again.context.view() == views[0]
+    for _ in range(3):
+        assert isinstance(again.session.undo().entry.body, Undo)
+        views.append(again.context.view())
+    again.session.close()
+    assert len(set(map(len, views))) == 4
+    assert Desk(tmp_path, session_id=again.session.id).context.view() == views[-1]
 
 
 async def test_history_is_read_by_range_by_number_and_by_text(tmp_path: Path) -> None:

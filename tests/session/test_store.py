@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
+from msgspec import structs
 
 from mycode.core.entries import Checkpoint, Entry, Grant, Note, Unknown
 from mycode.core.errors import SessionError
 from mycode.core.messages import UserMessage
-from mycode.core.summaries import Pin, Undo
+from mycode.core.summaries import MaskEpoch, Pin, Undo
 from mycode.session.locks import SessionHeld
 from mycode.session.store import Store
 from tests.support.entries import conversation, entries, entry, logs, summary
@@ -257,6 +258,29 @@ def test_a_fork_reads_the_texts_of_its_past_and_numbers_its_own_after_them(store
     assert store.keep_text(session, "elsewhere") == "t2"
     assert store.keep_text(fork, "own") == "t2"
     assert [store.text(fork, 1), store.text(fork, 2), store.text(session, 2)] == ["past", "own", "elsewhere"]
+
+
+def test_of_a_past_under_one_summary_only_the_places_of_older_ones_are_told(store: Store) -> None:
+    session = store.create()
+    log = [
+        *conversation(1),
+        entry(5, summary((1, 2), record_id="a")),
+        entry(6, MaskEpoch({3: "a line"})),
+        entry(7, Pin("keep this")),
+        entry(8, structs.replace(summary((3, 4), record_id="b"), parent_id="a")),
+        entry(9, UserMessage("more")),
+        entry(10, structs.replace(summary((5, 9), record_id="c"), parent_id="b")),
+        entry(11, MaskEpoch({9: "another line"})),
+    ]
+    store.append(session, *log)
+    brief = store.log(session)
+    assert [one.seq for one in brief.overlays()] == [5, 7, 8, 10, 11]
+    assert brief.overlays()[0].body == summary((1, 2), record_id="a", narrative="")
+    assert brief.abridged
+    store.append(session, entry(12, Undo(10)))
+    again = store.log(session)
+    assert list(again.overlays()) == [one for one in [*log, entry(12, Undo(10))] if one.message is None]
+    assert not again.abridged
 
 
 def test_the_work_to_open_and_resume_does_not_grow_with_the_session(tmp_path: Path) -> None:
