@@ -11,6 +11,9 @@ import asyncio
 import logging
 import os
 import re
+import socket
+import sys
+import warnings
 from collections.abc import AsyncGenerator
 from typing import Any
 
@@ -26,9 +29,32 @@ _DATA_IN_IDS = {"gemini", "vertex_ai", "vertex_ai_beta"}
 _CLOSE_SECONDS = 2.0
 
 
-def warm() -> None:
-    """Imports litellm (seconds of work): for a background thread, so that the first request need not wait for it."""
-    _litellm()
+def warm(name: str = "") -> None:
+    """Imports litellm (seconds of work): for a background thread, so that the first request need not wait for it.
+
+    With a model's name also what its provider needs, by a request to a port of this machine where nobody listens.
+    """
+    litellm = _litellm()
+    if not name:
+        return
+    tool = {"type": "function", "function": {"name": "none", "parameters": {"type": "object", "properties": {}}}}
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        try:
+            litellm.completion(
+                model=name,
+                messages=[{"role": "user", "content": "."}],
+                tools=[tool],
+                stream=True,
+                api_base=f"http://127.0.0.1:{nobody.getsockname()[1]}",
+                api_key="none",
+                timeout=2,
+                num_retries=0,
+                max_retries=0,
+                _skip_mcp_handler=True,
+            )
+        except Exception:  # noqa: BLE001 - it must fail; what it loaded on the way is the point
+            return
 
 
 class LitellmModel:
@@ -101,7 +127,7 @@ class LitellmModel:
         """Litellm keeps its connections to itself; there is nothing of ours to give back."""
 
     async def _ask(self, body: dict[str, Any]) -> Any:
-        litellm = await asyncio.to_thread(_litellm)
+        litellm = _litellm() if _ready() else await asyncio.to_thread(_litellm)
         try:
             async with asyncio.timeout(self._first_byte_timeout):
                 return await litellm.acompletion(
@@ -197,6 +223,9 @@ def _litellm() -> Any:
     os.environ.setdefault("LITELLM_LOG", "CRITICAL")
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "httpx", "openai"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
+    # Warnings of what lies below it would land on the person's screen, and are not theirs to mend.
+    for package in ("litellm", "pydantic", "openai", "aiohttp", "httpx"):
+        warnings.filterwarnings("ignore", module=rf"{package}(\.|$)")
     import litellm as module
 
     litellm: Any = module
@@ -204,6 +233,11 @@ def _litellm() -> Any:
     litellm.telemetry = False
     litellm.set_verbose = False
     return litellm
+
+
+def _ready() -> bool:
+    """Whether litellm is wholly imported: an import that still runs in a thread would hold up the event loop."""
+    return getattr(sys.modules.get("litellm"), "suppress_debug_info", False) is True
 
 
 def _plain(chunk: Any) -> dict[str, Any]:
