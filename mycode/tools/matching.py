@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from mycode.core.errors import ToolError
 
@@ -80,7 +80,7 @@ def find(text: str, old: str, *, start: int = 0, whole_lines: bool = False) -> l
 
 def find_all(text: str, old: str) -> list[Span]:
     """Every place of `old` from left to right without overlaps, line ends of any kind being equal."""
-    spans = list(_Page(text).find(LINE_BREAK.sub("\n", old), "line ends")) if LINE_BREAK.search(old) else []
+    spans = list(_find_line_ends(text, LINE_BREAK.sub("\n", old), whole_lines=False)) if LINE_BREAK.search(old) else []
     spans = spans or find(text, old)
     kept: list[Span] = []
     for span in spans:
@@ -128,11 +128,22 @@ def _find_exact(text: str, old: str, *, start: int, whole_lines: bool) -> list[S
 
 def _looser(text: str, old: str, *, whole_lines: bool) -> Iterator[Iterator[Span]]:
     """The places of `old` form by form, each looser than the one before."""
-    yield _Page(text).find(old, "line ends", whole_lines=whole_lines)
+    yield _find_line_ends(text, old, whole_lines=whole_lines)
     if old.strip():
         yield _Page(text, strip=True).find(old, "trailing blanks", whole_lines=whole_lines)
         yield _find_indented(text, old)
         yield _Page(text, strip=True, fold=True).find(old, "quotes", whole_lines=whole_lines)
+
+
+def _find_line_ends(text: str, old: str, *, whole_lines: bool) -> Iterator[Span]:
+    """Places that differ from `old` in line ends only; quick where all lines of the text end alike."""
+    breaks = text.count("\r")
+    if breaks and not breaks == text.count("\r\n") == text.count("\n"):
+        yield from _Page(text).find(old, "line ends", whole_lines=whole_lines)
+        return
+    laid = old.replace("\n", "\r\n") if breaks else old
+    for span in _find_exact(text, laid, start=0, whole_lines=whole_lines):
+        yield structs.replace(span, form="line ends")
 
 
 def _splits_break(text: str, at: int) -> bool:

@@ -71,7 +71,7 @@ class Runner:
             yield self._finished(call, _Ended(action.fails, is_error=True))
             return
         verdict = self._gate.judge(action)
-        comment = ""
+        comment, approved = "", None
         if verdict.decision == "deny":
             yield self._finished(call, _Ended(_denial(verdict), is_error=True), denied=True)
             return
@@ -90,11 +90,11 @@ class Runner:
             if approval.answer == "no":
                 yield self._finished(call, _Ended(_refusal(approval), is_error=True), denied=True)
                 return
-            comment = approval.comment
+            comment, approved = approval.comment, action
 
         progress = _Progress()
         started = time.monotonic()
-        task = asyncio.create_task(self._run(tool, args, action, progress.report))
+        task = asyncio.create_task(self._run(tool, args, approved, progress.report))
         task.add_done_callback(progress.close)
         try:
             while (news := await progress.next()) is not None:
@@ -142,9 +142,10 @@ class Runner:
         look = structs.replace(action, effect="read", reads=names, writes=(), displays=(), fails="")
         return self._gate.judge(look).decision == "allow"
 
-    async def _run(self, tool: AnyTool, args: Struct, action: Action, report: Callable[[str], None]) -> _Ended:
+    async def _run(self, tool: AnyTool, args: Struct, approved: Action | None, report: Callable[[str], None]) -> _Ended:
         try:
-            if _targets(tool.plan(args)) != _targets(action):
+            # while the person was thinking, a link may have come to lead elsewhere
+            if approved is not None and _targets(tool.plan(args)) != _targets(approved):
                 message = f"Not run: what {tool.name} would touch changed meanwhile. Send the call again."
                 raise ToolError(message)
             output: ToolOutput = await tool.run(args, report)
