@@ -32,9 +32,8 @@ def build(
     parent: SummaryRecord | None,
     carried: int,
     constraints: Sequence[str],
-    tokens_before: int,
 ) -> SummaryRecord:
-    """The record, its size after still unknown. `carried` is the user message that it carries on word for word."""
+    """The record, without its sizes. `carried` is the user message that it carries on word for word."""
     ledger = fold.ledger
     raw: dict[str, Any] = {
         "carried": carried,
@@ -58,7 +57,6 @@ def build(
         commands=tuple(CommandRun(fold.redact(c.command), c.exit_code) for c in ledger.commands[-_MOST_COMMANDS:]),
         errors=tuple(ErrorSeen(fold.redact(e.text), resolved=not e.open) for e in ledger.errors[-_MOST_COMMANDS:]),
         tools_used=tools_used(rows, parent, fold.redact),
-        tokens_before=tokens_before,
         model=draft.model,
         usage=draft.usage,
         message_ids=tuple(row.id for row in rows),
