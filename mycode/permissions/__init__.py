@@ -1,0 +1,1 @@
+"""What is allowed: rules, modes and protected places, decided before anything runs."""

@@ -1,0 +1,125 @@
+"""Commands that run other commands: which are see-through, and what the others carry."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec import structs
+
+from mycode.permissions.shell_grammar import Part, Word, parse
+
+_DEEPEST = 4
+
+# What an option of a see-through wrapper may be: flags alone, flags with a value in the next word, long forms.
+_WRAPPERS: dict[str, str] = {
+    "timeout": r"--foreground|--preserve-status|-v|--verbose|-[ks]:|--signal=\w+|--kill-after=\w+",
+    "nice": r"-\d+|-n\d+|-n:|--adjustment=-?\d+",
+    "nohup": "",
+    "time": "-p",
+    "command": "-p",
+    "builtin": "",
+    "stdbuf": r"-[ioe](?:L|\d+)|--(?:input|output|error)=\w+",
+}
+_NAMES = ["sudo", "doas", "env", "xargs", "exec", "eval", "nsenter", "chroot", "flock", "strace", "ltrace", "watch", "setsid", "ionice", "chrt", "taskset", "unshare", "systemd-run", "busybox", "toybox", "parallel", "script", "su", "runuser", "unbuffer", "proxychains", "proxychains4", "torsocks", "faketime", "firejail", "bwrap", "rlwrap", "dbus-run-session", "xvfb-run", "entr", "catchsegv", "valgrind", "gdb", "ssh", "npx", "bunx", "uvx", "timeout", "nice", "nohup", "time", "command", "builtin", "stdbuf", "noglob", "coproc", "trap", "caffeinate", "arch", "setarch", "linux32", "linux64", "prlimit", "setpriv", "capsh", "pkexec", "sg", "at", "batch", "dotenv"]
+# Programs that run another one behind a word such as `run` or `exec`.
+_RUNNERS = frozenset(
+    ["npm", "pnpm", "yarn", "bun", "pipx", "poetry", "uv", "pdm", "hatch", "rye", "pixi", "conda", "mamba", "bundle", "docker", "podman", "kubectl", "direnv", "op", "aws-vault", "mise", "asdf", "nix", "deno", "go", "cargo", "rustup", "pyenv", "rbenv", "nvm", "fnm", "volta"]
+)
+CARRIERS = frozenset(_NAMES)
+"""Programs whose arguments may be a command of their own."""
+SHELLS = frozenset(["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "tcsh", "csh", "rbash", "pwsh", "busybox", "yash", "elvish", "nu", "xonsh"])
+
+
+def unwrapped(part: Part) -> Part:
+    """The command inside see-through wrappers (`timeout 5 ls` is `ls`); the part itself when it is not wrapped."""
+    words: Sequence[Word] = part.words
+    while words and (options := _WRAPPERS.get(words[0].value or "")) is not None:
+        rest = _after_options(words[1:], options)
+        if rest is None:
+            break
+        if words[0].value == "timeout":
+            if not rest or not re.fullmatch(r"\d+(?:\.\d+)?[smhd]?", rest[0].value or ""):
+                break
+            rest = rest[1:]
+        if not rest:
+            break
+        words = rest
+    return part if words is part.words else structs.replace(part, words=tuple(words))
+
+
+def _after_options(words: Sequence[Word], options: str) -> Sequence[Word] | None:
+    while words and (value := words[0].value or "").startswith("-"):
+        if (
+            options
+            and re.fullmatch(options.replace(":", ""), value)
+            and not re.fullmatch(_taking_value(options), value)
+        ):
+            words = words[1:]
+        elif re.fullmatch(_taking_value(options), value) and len(words) > 1:
+            words = words[2:]
+        else:
+            return None
+    return words
+
+
+def _taking_value(options: str) -> str:
+    return "|".join(one[:-1] for one in options.split("|") if one.endswith(":")) or r"(?!)"
+
+
+def carried(part: Part, variables: Mapping[str, str], depth: int = 0) -> Iterator[Part]:
+    """Every command that the part may run besides itself, as well as can be told.
+
+    It says too much rather than too little: behind `sudo -u me rm x` both `me rm x` and `rm x` are named. For rules
+    that forbid and for hard stops; never for what allows.
+    """
+    if depth >= _DEEPEST or not part.words:
+        return
+    words: Sequence[Word] = part.words
+    name = part.program.rpartition("/")[2].casefold()
+    inner: list[Part] = []
+    if name in CARRIERS:
+        inner += [
+            structs.replace(part, words=words[at:])
+            for at in range(1, min(len(words), 40))
+            if not words[at].best.startswith("-") and "=" not in words[at].best.split("/")[0]
+        ]
+    if name in _RUNNERS:
+        after = [at for at, word in enumerate(words) if word.best in {"run", "exec", "x", "dlx", "--", "tool"}]
+        inner += [structs.replace(part, words=words[at:]) for at in range((after or [999])[0] + 1, min(len(words), 40))]
+    if name == "find":
+        inner += list(_found(part))
+    if name in SHELLS or name in {"eval", "su", "script", "watch", "parallel", "trap", "ssh", "xargs", "env", "entr"}:
+        texts = [word.best for word in words[1:] if re.search(r"\s|;", word.best)]
+        if name == "eval":
+            texts = [" ".join(word.best for word in words[1:])]
+        elif name in SHELLS:
+            texts += [
+                words[at + 1].best
+                for at in range(1, len(words) - 1)
+                if re.fullmatch(r"-[a-zA-Z]*c[a-zA-Z]*|--command", words[at].best)
+            ]
+        elif name == "env":
+            texts += [word.best[2:] for word in words[1:] if word.best.startswith("-S")]
+        for text in dict.fromkeys(texts):
+            inner += parse(text, variables=variables).parts
+    if name == "git":
+        inner += [
+            command
+            for word in words[1:]
+            if (alias := re.match(r"(?:[\w.-]+)=!?(.+)", word.best))
+            for command in parse(alias[1], variables=variables).parts
+        ]
+    for command in inner:
+        yield command
+        yield from carried(command, variables, depth + 1)
+
+
+def _found(part: Part) -> Iterator[Part]:
+    """What `find -exec` runs."""
+    words: Sequence[Word] = part.words
+    for at, word in enumerate(words):
+        if word.best in {"-exec", "-execdir", "-ok", "-okdir"}:
+            end = next((i for i in range(at + 1, len(words)) if words[i].best in {";", "+"}), len(words))
+            if words[at + 1 : end]:
+                yield structs.replace(part, words=words[at + 1 : end])

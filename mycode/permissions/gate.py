@@ -1,0 +1,69 @@
+"""The gate that every tool call passes: it holds the mode, the rules and what was remembered in this session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mycode.core.tools import Action, Mode, Verdict
+from mycode.permissions.decide import decide
+from mycode.permissions.paths import look
+from mycode.permissions.places import Look, Places
+from mycode.permissions.rules import Rules, make_rules
+
+NO_RULES = Rules()
+
+
+class PermissionGate:
+    """Judges actions; owns the mode (which the person may change at any time) and the rules of this session.
+
+    Rules that are remembered live here, outside the conversation, and end with the session. `on_verdict` is told of
+    every verdict, for the audit log.
+    """
+
+    def __init__(
+        self,
+        mode: Mode,
+        rules: Rules,
+        places: Places,
+        *,
+        sandbox_active: bool = False,
+        network: bool = False,
+        look: Look = look,
+        on_verdict: Callable[[Action, Verdict, Mode], None] | None = None,
+    ) -> None:
+        self.mode: Mode = mode
+        self.places = places
+        self._rules = rules
+        self._remembered: dict[str, Rules] = {}
+        self._boxed = sandbox_active
+        self._network = network
+        self._look = look
+        self._on_verdict = on_verdict
+
+    @property
+    def remembered(self) -> tuple[str, ...]:
+        """Allow rules added since the start, as written."""
+        return tuple(self._remembered)
+
+    @property
+    def rules(self) -> Rules:
+        """All rules in force, those of the session last."""
+        return sum(self._remembered.values(), start=self._rules)
+
+    def judge(self, action: Action) -> Verdict:
+        verdict = decide(
+            action,
+            mode=self.mode,
+            rules=self.rules,
+            places=self.places,
+            look=self._look,
+            boxed=self._boxed,
+            network=self._network,
+        )
+        if self._on_verdict is not None:
+            self._on_verdict(action, verdict, self.mode)
+        return verdict
+
+    def remember(self, rule: str) -> None:
+        """Adds an allow rule for the rest of the session; `ConfigError` when it cannot be read."""
+        self._remembered[rule] = make_rules(allow=[rule])

@@ -1,0 +1,119 @@
+"""Commands that no mode and no rule lets pass without a person's fresh yes: what cannot be undone by anyone."""
+
+from __future__ import annotations
+
+import re
+
+from mycode.permissions.places import Places, absolute, components, inside
+from mycode.permissions.shell_grammar import Part, Word
+
+_DEVICE = re.compile(r"/dev/(?!null$|stdout$|stderr$|stdin$|tty$|fd/|zero$|full$|random$|urandom$|shm/)")
+_ERASERS = re.compile(
+    r"mkfs(?:\..+)?|mke2fs|wipefs|fdisk|sfdisk|cfdisk|gdisk|sgdisk|parted|blkdiscard|hdparm|diskutil|cryptsetup"
+)
+_STOPPERS = frozenset({"shutdown", "reboot", "halt", "poweroff", "telinit"})
+FORK_BOMB = re.compile(r"([^\s(){};|&]+)\s*\(\)\s*[{(][^}]*\1\s*(?:\||&)[^}]*[})]")
+
+
+def hard_stop(part: Part, places: Places, cwd: str) -> str | None:
+    """Why this command is never run without being asked for just now, or None. `cwd` is where it would run."""
+    name = part.program.rpartition("/")[2]
+    values = [word.best for word in part.words[1:]]
+    for redirect in part.redirects:
+        if redirect.writes and redirect.target is not None and _DEVICE.match(redirect.target.best):
+            if not redirect.target.best.startswith(("/dev/tcp/", "/dev/udp/")):
+                return f"it writes to the device {redirect.target.best}"
+    if _ERASERS.fullmatch(name):
+        return f"{name} can erase a whole disk"
+    if name in _STOPPERS or (name == "init" and values[:1] in (["0"], ["6"])):
+        return f"{name} stops the machine"
+    if name in {"systemctl", "loginctl"} and {"poweroff", "reboot", "halt", "kexec"} & set(values):
+        return f"{name} stops the machine"
+    if name == "dd" and any(value.startswith("of=") and _DEVICE.match(value[3:]) for value in values):
+        return "dd writes to a device"
+    if name in {"cp", "tee", "shred", "mv", "truncate", "install"} and any(_DEVICE.match(value) for value in values):
+        return f"{name} writes to a device"
+    if name in {"kill", "killall5"} and ("-1" in values[1:] or name == "killall5"):
+        return "it ends every process"
+    if name == "crontab" and "-r" in values:
+        return "it removes all scheduled jobs"
+    recursive = any(re.fullmatch(r"-[a-zA-Z]*[rR][a-zA-Z]*|--r(?:e(?:c(?:u(?:r\w*)?)?)?)?", value) for value in values)
+    targets = [word for word in part.words[1:] if not word.best.startswith("-")]
+    if (
+        name in {"rm", "shred", "srm", "rimraf", "trash", "trash-put", "unlink", "rmdir", "del"}
+        and "--no-preserve-root" in values
+    ):
+        return "it would remove the root of the file system"
+    if name == "rm" and recursive and not targets:
+        return "it removes folders named by something else"
+    if name in {"rm", "srm", "rimraf", "trash", "trash-put", "gio"}:
+        return _first(targets, places, cwd, "it would remove {}", own=True)
+    if name in {"mv", "shred"}:
+        return _first(targets[: max(1, len(targets) - 1)], places, cwd, "it would move away {}", own=True)
+    if name in {"chmod", "chown", "chgrp", "setfacl", "chattr", "chcon"} and recursive:
+        return _first(targets[1:] or targets, places, cwd, "it would change all rights below {}", own=False)
+    if name == "find":
+        return _find(part, places, cwd)
+    if name == "rsync" and any(value.startswith(("--del", "--remove-source")) for value in values):
+        return _first(targets, places, cwd, "it would delete in {}", own=True)
+    return None
+
+
+def moved(part: Part, places: Places, cwd: str) -> str:
+    """The folder after a `cd`, or the same one."""
+    if part.program not in {"cd", "pushd", "chdir"}:
+        return cwd
+    targets = [word for word in part.words[1:] if not word.best.startswith("-") or word.best == "-"]
+    return absolute(targets[0].best, cwd, places.home) if targets else places.home
+
+
+def _first(targets: list[Word], places: Places, cwd: str, reason: str, *, own: bool) -> str | None:
+    return next((reason.format(what) for word in targets if (what := _whole(word, places, cwd, own=own))), None)
+
+
+def _whole(word: Word, places: Places, cwd: str, *, own: bool) -> str | None:
+    """What everything-at-once the word stands for: root, home, a top-level folder, the project or what holds it."""
+    text = word.best
+    unknown = word.value is None and not text
+    if unknown:
+        return None
+    if word.value is None and not text.startswith(("/", "~")) and text in {"*", ".*"}:
+        return "a folder that is not known yet"
+    path = absolute(text, cwd, places.home)
+    names = components(path)
+    # `dir/*` and `dir/.*` and `dir/{*,.*}` take all there is in a folder.
+    if names and re.fullmatch(r"[*.?]*\*[*.?]*|\.\[[^\]]*\]\*|\{.*\*.*\}|\[[!^].{0,3}\]\*", names[-1]):
+        path = "/" + "/".join(names[:-1])
+        names = names[:-1]
+    if not names:
+        return "the root of the file system"
+    if inside(places.home, path, fold_case=True):
+        return "your home folder" if inside(path, places.home, fold_case=True) else "a folder above your home"
+    if len(names) == 1 or (len(names) == 2 and names[0] in {"usr", "var", "home", "Users", "System"}):
+        return f"the top-level folder {path}"
+    for root in places.workspace:
+        if inside(root, path, fold_case=True) and (own or root != path):
+            return "the whole project" if inside(path, root, fold_case=True) else "a folder above the project"
+        if own and path == f"{root}/.git":
+            return "the project's whole git history"
+    return None
+
+
+def _find(part: Part, places: Places, cwd: str) -> str | None:
+    values = [word.best for word in part.words]
+    deletes = "-delete" in values or any(
+        value in {"-exec", "-execdir"} and any(removed.rpartition("/")[2] in {"rm", "shred", "unlink", "chmod", "chown"}
+        for removed in values[at : at + 4]) for at, value in enumerate(values)
+    )  # fmt: skip
+    if not deletes:
+        return None
+    starts: list[Word] = []
+    for word in part.words[1:]:
+        if (word.best.startswith("-") and word.best not in {"-H", "-L", "-P"}) or word.best in {"!", "("}:
+            break
+        starts.append(word)
+    tested = any(
+        re.fullmatch(r"-(?:i?name|i?path|i?regex|size|mtime|mmin|newer\w*|empty|i?wholename|user|atime|ctime)", v)
+        for v in values
+    )
+    return _first(starts, places, cwd, "it would delete in {}", own=not tested)

@@ -1,0 +1,208 @@
+"""Files that no mode lets a tool change or read in silence: what other programs run later, and what holds secrets.
+
+Names are compared without case, trailing dots or letters of no width, everywhere: a file system that folds them would
+otherwise open the back door, and elsewhere such names are nobody's loss.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache
+
+from mycode.permissions.places import Places, components, inside_any
+
+
+def protected(path: str, places: Places, *, by_shell: bool = False) -> str | None:
+    """Why a change of this absolute path needs a person, or None.
+
+    It counts whether or not the file exists. `by_shell` leaves out what commands change every day as part of their
+    work: virtual environments and installed packages.
+    """
+    if inside_any(path, places.private, fold_case=places.fold_case):
+        return "it holds mycode's own settings or sessions"
+    names = tuple(_folded(name) for name in components(path))
+    if not names:
+        return "it is the root of the file system"
+    below_home = inside_any(path, (places.home,), fold_case=True)
+    for index, name in enumerate(names):
+        last = index == len(names) - 1
+        if name in _FOLDERS:
+            return f"{_FOLDERS[name]} ({name})"
+        if not by_shell and name in _ENVIRONMENTS:
+            return f"programs are started from there ({name})"
+        if re.fullmatch(r"git~\d", name):
+            return "it is another spelling of .git"
+        following = names[index + 1] if not last else ""
+        if (name, following) in _PAIRS:
+            return f"{_PAIRS[name, following]} ({name}/{following})"
+    name = names[-1]
+    if name in _FILES:
+        return f"{_FILES[name]} ({name})"
+    if name.endswith((".pth", ".code-workspace")):
+        return f"it runs code when something else starts ({name})"
+    if below_home and len(names) > 1 and names[-2] == "bin" and ".local" in names:
+        return "programs are started from there"
+    return None
+
+
+def secret(path: str, places: Places) -> str | None:
+    """Why the content of this absolute path is not shown to a model without asking, or None."""
+    names = tuple(_folded(name) for name in components(path))
+    if not names:
+        return None
+    if places.session is None or not inside_any(path, (places.session,), fold_case=places.fold_case):
+        if inside_any(path, places.private, fold_case=places.fold_case):
+            return "it belongs to mycode itself or to another session"
+    for name in names:
+        if name in _SECRET_FOLDERS:
+            return f"{name} holds keys"
+    if any(pair in _SECRET_PAIRS for pair in zip(names, names[1:], strict=False)):
+        return "it holds login data"
+    name = names[-1]
+    if name in _SECRET_FILES or (_secret_name().fullmatch(name) and not _sample_name().fullmatch(name)):
+        return f"{name} may hold secrets"
+    return None
+
+
+def secret_under(pattern: str) -> bool:
+    """Whether a shell pattern for a file name may stand for a file with secrets."""
+    name = _folded(pattern.rstrip("/").rpartition("/")[2])
+    translated = re.escape(name).replace(r"\*", ".*").replace(r"\?", ".")
+    translated = re.sub(r"\\\[(.*?)\\\]", ".", translated)
+    # A leading star stands for no hidden file.
+    names = _EXAMPLES if not name.startswith(("*", "?")) else tuple(one for one in _EXAMPLES if not one.startswith("."))
+    return any(re.fullmatch(translated, example) for example in names)
+
+
+def own_environment(path: str) -> bool:
+    """Whether the path is the environment or memory of a process, where keys stand in the clear."""
+    names = components(path)
+    return len(names) > 2 and names[0] == "proc" and names[-1] in {"environ", "mem", "auxv", "maps", "cmdline"}
+
+
+def mentions_protected(text: str) -> str | None:
+    """A protected place that a text names somewhere, for commands that nobody can read to the end."""
+    found = _mentioned().search(text.casefold())
+    return found[0] if found else None
+
+
+def _folded(name: str) -> str:
+    name = unicodedata.normalize("NFC", name) if not name.isascii() else name
+    shown = "".join(char for char in name if unicodedata.category(char) != "Cf")
+    return shown.casefold().rstrip(". ") or shown
+
+
+_RUN_LATER = "other programs run what is in it"
+_FOLDERS = {
+    ".git": "git runs what its folder says",
+    ".mycode": "it steers mycode",
+    ".claude": "it steers another agent",
+    ".codex": "it steers another agent",
+    ".cursor": "it steers another agent",
+    ".gemini": "it steers another agent",
+    ".continue": "it steers another agent",
+    ".vscode": "the editor runs tasks from it",
+    ".idea": "the editor runs tasks from it",
+    ".zed": "the editor runs tasks from it",
+    ".fleet": "the editor runs tasks from it",
+    ".devcontainer": _RUN_LATER,
+    ".husky": "git hooks run from it",
+    ".githooks": "git hooks run from it",
+    ".circleci": "a build server runs it",
+    ".buildkite": "a build server runs it",
+    ".ssh": "it holds keys and lets people in",
+    ".gnupg": "it holds keys",
+    ".direnv": _RUN_LATER,
+    ".yarn": "the package manager runs plugins from it",
+    ".cargo": _RUN_LATER,
+    ".docker": "it holds login data",
+    ".kube": "it holds login data",
+    ".aws": "it holds keys",
+}
+_ENVIRONMENTS = frozenset({".venv", "venv", ".tox", ".nox", "site-packages", "dist-packages"})
+_PAIRS = {
+    (".github", "workflows"): "a build server runs it",
+    (".github", "actions"): "a build server runs it",
+    (".gitea", "workflows"): "a build server runs it",
+    (".forgejo", "workflows"): "a build server runs it",
+    ("node_modules", ".bin"): "programs are started from there",
+    (".config", "fish"): "a shell reads it at start",
+    (".config", "systemd"): _RUN_LATER,
+    (".config", "autostart"): _RUN_LATER,
+    (".config", "git"): "git runs what it says",
+    (".config", "mise"): _RUN_LATER,
+    (".config", "nvim"): "the editor runs it",
+    (".config", "mycode"): "it steers mycode",
+    ("library", "launchagents"): _RUN_LATER,
+    ("library", "launchdaemons"): _RUN_LATER,
+}
+_SHELL_FILE = "a shell reads it at start"
+_FILES = {
+    **dict.fromkeys(
+        [".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login", ".inputrc", ".xprofile", ".xinitrc", ".xsession", ".pam_environment"],
+        _SHELL_FILE,
+    ),
+    **dict.fromkeys([".gitconfig", ".gitmodules", ".gitattributes_global"], "git runs what it says"),
+    **dict.fromkeys(
+        [".envrc", ".pre-commit-config.yaml", ".pre-commit-config.yml", "lefthook.yml", ".lefthook.yml", "lefthook-local.yml", ".mise.toml", "mise.toml", ".tool-versions", ".autoenv", ".tmux.conf", ".screenrc", ".exrc", ".vimrc", ".nvimrc", ".nvim.lua", ".emacs", ".dir-locals.el", ".gdbinit", ".lldbinit", ".pythonrc", ".pdbrc", ".irbrc", ".sqliterc", ".curlrc", ".wgetrc"],
+        _RUN_LATER,
+    ),
+    **dict.fromkeys(
+        [".gitlab-ci.yml", ".gitlab-ci.yaml", ".travis.yml", ".drone.yml", ".woodpecker.yml", "azure-pipelines.yml", "bitbucket-pipelines.yml", "jenkinsfile", "appveyor.yml"],
+        "a build server runs it",
+    ),
+    **dict.fromkeys(
+        [".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pnp.cjs", ".pypirc", ".pip.conf", "pip.conf", ".condarc", "bunfig.toml"],
+        "the package manager takes code or addresses from it",
+    ),
+    **dict.fromkeys(["sitecustomize.py", "usercustomize.py", "pyvenv.cfg"], "Python runs it at every start"),
+    **dict.fromkeys([".mcp.json", ".aider.conf.yml", "opencode.json", "crush.json"], "it starts programs for agents"),
+    **dict.fromkeys([".netrc", ".git-credentials", ".pgpass"], "it holds login data"),
+}
+
+_SECRET_FOLDERS = frozenset(
+    {".ssh", ".gnupg", ".aws", ".azure", ".password-store", ".kube", ".oci", "keyrings", ".age"}
+)
+_SECRET_PAIRS = frozenset(
+    {(".docker", "config.json"), (".config", "gcloud"), (".config", "gh"), (".config", "op"), (".config", "rclone"),
+     (".cargo", "credentials"), (".cargo", "credentials.toml"), (".gem", "credentials"), (".m2", "settings.xml"),
+     (".terraform.d", "credentials.tfrc.json"), ("etc", "shadow"), ("etc", "sudoers"), ("library", "keychains")}
+)  # fmt: skip
+_SECRET_FILES = frozenset(
+    [".netrc", "_netrc", ".git-credentials", ".pgpass", ".my.cnf", ".npmrc", ".pypirc", ".htpasswd", ".dockercfg", ".s3cfg", ".boto", ".vault-token", ".terraformrc", "credentials.json", "credentials.yml", "credentials", "credentials.toml", "service-account.json", "secrets.json", "secrets.yaml", "secrets.yml", "secrets.toml", "secrets.env", "secrets", "master.key", "kubeconfig", ".bash_history", ".zsh_history", ".python_history", ".psql_history", ".mysql_history", ".node_repl_history", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk", ".envrc", "terraform.tfvars"]
+)
+_EXAMPLES = (
+    ".env",
+    ".env.local",
+    ".envrc",
+    ".netrc",
+    ".npmrc",
+    ".ssh",
+    ".aws",
+    *sorted(_SECRET_FILES),
+    "a.pem",
+    "a.key",
+)
+
+
+@cache
+def _secret_name() -> re.Pattern[str]:
+    return re.compile(
+        r"\.?env(?:\..+)?|.+\.env|.+\.(?:pem|key|p12|pfx|jks|keystore|kdbx|asc|gpg|ppk|tfstate)|id_(?:rsa|dsa|ecdsa|ed25519).*"
+        r"|service[-_]?account.*\.json|client_secret.*\.json"
+    )
+
+
+@cache
+def _sample_name() -> re.Pattern[str]:
+    return re.compile(
+        r".*\.(?:example|sample|template|tmpl|dist|defaults?|schema|test|md|py|ts|js|rs|go|pub)|env(?:\.[jt]s)?|.*\.d\.ts"
+    )
+
+
+@cache
+def _mentioned() -> re.Pattern[str]:
+    names = [name for name in (*_FOLDERS, *_FILES) if name.startswith(".")]
+    pairs = ["/".join(pair) for pair in _PAIRS]
+    return re.compile(r"(?<![\w-])(?:" + "|".join(re.escape(name) for name in (*names, *pairs)) + r")(?![\w.-])")
