@@ -6,6 +6,8 @@ whoever draws asks for the elapsed time itself.
 
 from __future__ import annotations
 
+from typing import Literal
+
 from rich.console import Group, RenderableType
 from rich.text import Text
 
@@ -35,8 +37,12 @@ from mycode.core.visible import one_line, plain
 from mycode.render import transcript
 from mycode.render.markdown import Block, MarkdownStream, block, open_block
 from mycode.render.numbers import tokens
+from mycode.render.panels.summary import summary_panel
 from mycode.render.screen import Canvas
 from mycode.render.theme import code_theme
+
+Notify = Literal["off", "line", "panel"]
+"""How an automatic summary is told."""
 
 _PROGRESS_LINES = 4
 _PROGRESS_KEPT = 4000
@@ -45,8 +51,9 @@ _PROGRESS_KEPT = 4000
 class Live:
     """The state of the screen during a conversation. `label` says what is being waited for (empty: nothing)."""
 
-    def __init__(self, canvas: Canvas) -> None:
+    def __init__(self, canvas: Canvas, notify: Notify = "line") -> None:
         self.canvas = canvas
+        self._notify = notify
         self.label = ""
         self.asking = False
         self.last_tool: tuple[ToolFinished, str] | None = None
@@ -95,12 +102,17 @@ class Live:
                 return [transcript.notice(freed, plain_text=flat)]
             case SummaryStarted():
                 self.label = "Summarizing"
+                if self._notify == "off" and event.trigger.reason != "manual":
+                    return self._cut()
                 return [*self._cut(), transcript.summary_started(event, plain_text=flat)]
             case SummaryFinished(entry=entry):
                 self.label = "Thinking"
-                if isinstance(entry.body, SummaryRecord) and entry.body.trigger == "manual":
-                    # Whoever asked for it is shown the whole panel.
+                record = entry.body
+                if not isinstance(record, SummaryRecord) or record.trigger == "manual" or self._notify == "off":
+                    # Whoever asked for it is shown the whole panel by the command.
                     return []
+                if self._notify == "panel":
+                    return [summary_panel(record, plain_text=flat)]
                 return [transcript.summary_finished(event, plain_text=flat)]
             case ContextChanged(text=text):
                 return [transcript.notice(text, plain_text=flat)]

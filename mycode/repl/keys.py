@@ -120,7 +120,7 @@ def bindings(prompt: Prompt) -> KeyBindings:
     @keys.add("c-g", filter=typing & ~choosing)
     @keys.add("c-x", "c-e", filter=typing & ~choosing)
     def _editor(_: KeyPressEvent) -> None:
-        buffer.open_in_editor()
+        prompt.open_editor()
 
     @keys.add("c-l")
     def _clear_screen(_: KeyPressEvent) -> None:

@@ -90,7 +90,7 @@ class Repl:
 
     def attach(self, screen: Screen) -> None:
         self._screen = screen
-        self._live = Live(screen.canvas)
+        self._live = Live(screen.canvas, self.settings.notify)
         self._facts = facts(self.session, self.services)
 
     async def run(self, opening: Opening | None, warm: Callable[[], None] | None, first_prompt: str) -> int:
@@ -213,7 +213,7 @@ class Repl:
         return seen
 
     def reopened(self) -> None:
-        self._live = Live(self.canvas)
+        self._live = Live(self.canvas, self.settings.notify)
         self._aside.clear()
         self._refresh_facts()
 

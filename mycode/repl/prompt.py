@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from prompt_toolkit.application import Application
+from prompt_toolkit.application import Application, run_in_terminal
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import Completer
 from prompt_toolkit.data_structures import Size
@@ -43,8 +43,11 @@ from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 from rich.console import RenderableType
 
+from mycode.core.errors import InputError
+from mycode.render import transcript
 from mycode.render.screen import Canvas
 from mycode.repl.desk import Desk
+from mycode.repl.editor import edit
 from mycode.repl.keys import bindings
 from mycode.repl.opening import PROMPT, Opening
 from mycode.repl.services import ReplSettings
@@ -85,6 +88,7 @@ class Prompt:
         self._reading: _Question | None = None
         self._stash = Document()
         self._syncing = False
+        self._away = False
         self.history: History = _history(settings.history_file)
         self.buffer = Buffer(
             name="input",
@@ -93,7 +97,6 @@ class Prompt:
             history=self.history,
             multiline=True,
             on_text_changed=self._note_typing,
-            tempfile_suffix=".md",
         )
         self.app: Application[None] = self._application()
 
@@ -218,6 +221,23 @@ class Prompt:
         self._pastes[sign] = text
         self.buffer.insert_text(sign)
 
+    def open_editor(self) -> None:
+        """Hands the draft and the terminal to the person's editor; what happens meanwhile is shown afterwards."""
+        if not self._away:
+            self._away = True
+            self.app.create_background_task(self._edit())
+
+    async def _edit(self) -> None:
+        draft = self._expanded(self.buffer.text)
+        try:
+            text = await run_in_terminal(lambda: edit(draft, self._settings.editor), in_executor=True)
+            self.buffer.document = Document(text, len(text))
+        except InputError as error:
+            self.write(transcript.error(str(error)))
+        finally:
+            self._away = False
+            self._changed.set()
+
     def clear_screen(self) -> None:
         self.app.renderer.clear()
 
@@ -250,7 +270,8 @@ class Prompt:
             else:
                 await self._changed.wait()
             self._changed.clear()
-            self._frame()
+            if not self._away:
+                self._frame()
             await asyncio.sleep(1 / FRAMES_PER_SECOND)
 
     def _frame(self) -> None:

@@ -14,11 +14,16 @@ from mycode.core.messages import Image
 from mycode.core.summaries import ContextUsage, Strategy
 from mycode.core.tools import Mode
 from mycode.core.usage import Usage
+from mycode.render.live import Notify
 from mycode.render.theme import Look
 
 
 class ReplSettings(Struct, frozen=True):
-    """How the person wants the screen. `notice` is one line shown at the start; `history_file` keeps typed lines."""
+    """How the person wants the screen.
+
+    `notice` is shown at the start; `notify` says how automatic summaries are told; `history_file` keeps typed lines
+    (None: only for this run); `editor` beats $VISUAL and $EDITOR.
+    """
 
     vi: bool = False
     plain: bool = False
@@ -27,7 +32,7 @@ class ReplSettings(Struct, frozen=True):
     editor: str | None = None
     history_file: Path | None = None
     notice: str = ""
-    notify: str = ""
+    notify: Notify = "line"
     workspace: Path = Path()
 
 

@@ -73,15 +73,10 @@ RECORD = SummaryRecord(
     usage=Usage(9_000, 700, cost_usd=0.0021),
 )
 
+_GREP = ToolCall("c1", "grep", '{"pattern":"cache"}')
 MESSAGES = (
     Entry(56, "d", AT, UserMessage("What about caching?"), 5),
-    Entry(
-        57,
-        "e",
-        AT + 12,
-        AssistantMessage("Redis fits. Let me look.", (ToolCall("c1", "grep", '{"pattern":"cache"}'),)),
-        20,
-    ),
+    Entry(57, "e", AT + 12, AssistantMessage("Redis fits. Let me look.", (_GREP,)), 20),
     Entry(58, "f", AT + 13, ToolResult("c1", f"src/cache.ts:1: {HOSTILE}\nsrc/b.ts:2: x"), 40),
     Entry(59, "g", AT + 14, ToolResult("c2", "no such file", is_error=True), 4),
 )
