@@ -41,7 +41,7 @@ def _unified(old: list[str], new: list[str], skip: int) -> list[str]:
     if len(old) + len(new) > _COMPARED_LINES:
         groups = [[("replace", 0, len(old), 0, len(new))]]
     else:
-        matcher = SequenceMatcher(None, old, new, autojunk=len(old) + len(new) > 4000)
+        matcher = SequenceMatcher(None, old, new, autojunk=len(old) + len(new) > 1000)
         groups = [list(group) for group in matcher.get_grouped_opcodes(_CONTEXT)]
     diff: list[str] = []
     for group in groups:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import os
 from collections.abc import Callable
@@ -21,6 +22,8 @@ from mycode.tools.workspace import Workspace
 LINES_AT_ONCE = 2000
 _HELD_BYTES = 32_000_000  # larger files are read line by line
 _LONGEST_LINE = 2000
+_PIECE = 65_536
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 Line = Annotated[int, Meta(ge=1)]
 
@@ -61,14 +64,16 @@ class ReadFile:
         with self._workspace.open(path) as file:
             size = os.fstat(file.fileno()).st_size
             head = file.read(8192)
-            if kind := image_type(head):
+            kind, huge = image_type(head), size > _HELD_BYTES
+            if kind and not huge:
                 return _image(path, shown, kind, head + file.read())
-            if looks_binary(head):
-                message = f"{shown} is not text: {binary_type(head)}, {size:,} bytes."
+            if kind or looks_binary(head) or (huge and head.startswith(_UTF_16)):
+                message = f"{shown} is not text that can be shown: {kind or binary_type(head)}, {size:,} bytes."
                 raise ToolError(message)
             file.seek(0)
-            page = self._page_of_huge(file, path, first, args.end_line) if size > _HELD_BYTES else None
-            if page is None:
+            if huge:
+                page = self._page_of_huge(file, path, first, args.end_line)
+            else:
                 data = file.read()
                 self._workspace.note(path, data)
                 page = self._page(decode(data), first, args.end_line)
@@ -76,29 +81,35 @@ class ReadFile:
 
     def _page(self, text: Text, first: int, last: int | None) -> _Page:
         lines = _split(text.text)
-        return self._fill(lines[first - 1 : last], first, total=len(lines), remark=text.remark)
+        wanted = [_cut(line, len(line)) for line in lines[first - 1 : last]]
+        return self._fill(wanted, first, total=len(lines), remark=text.remark)
 
     def _page_of_huge(self, file: BinaryIO, path: Path, first: int, last: int | None) -> _Page:
         """The wanted lines without holding the file; counts its lines and notes its content on the way."""
         digest = hashlib.sha256()
-        wanted: list[str] = []
-        total, remark = 0, ""
+        starts: list[bytes] = []
+        lengths: list[int] = []
+        total, begins = 0, True
         stop = min(last or first + LINES_AT_ONCE, first + LINES_AT_ONCE)
-        for total, line in enumerate(iter(file.readline, b""), start=1):
-            digest.update(line)
+        while piece := file.readline(_PIECE):  # a line may be as long as the file
+            digest.update(piece)
+            total += begins
             if first <= total <= stop:
-                text = decode(line)
-                remark = remark or text.remark
-                wanted.append(text.text.rstrip("\r\n"))
+                if begins:
+                    starts.append(piece)
+                    lengths.append(0)
+                lengths[-1] += len(piece.rstrip(b"\r\n"))
+            begins = piece.endswith(b"\n")
         self._workspace.note_digest(path, digest.hexdigest())
+        texts = [decode(start) for start in starts]
+        wanted = [_cut(text.text.rstrip("\r\n"), length) for text, length in zip(texts, lengths, strict=True)]
+        remark = next((text.remark for text in texts if text.remark), "")
         return self._fill(wanted, first, total=total, remark=remark)
 
     def _fill(self, lines: list[str], first: int, *, total: int, remark: str) -> _Page:
         room = max(2000, self._limit() - 300)
         body: list[str] = []
         for number, line in enumerate(islice(lines, LINES_AT_ONCE), start=first):
-            if len(line) > _LONGEST_LINE:
-                line = f"{line[:_LONGEST_LINE]} … ({len(line) - _LONGEST_LINE:,} more characters in this line)"
             room -= len(line) + len(str(number)) + 2
             if room < 0 and body:
                 break
@@ -153,7 +164,7 @@ class CreateFile:
     def plan(self, args: CreateFileArgs) -> Action:
         touched = self._workspace.touched(args.path)
         title = f"{self.name} {self._workspace.relative(touched[0])}"
-        action = Action(self.name, "write", title, reads=touched[:0], writes=touched)
+        action = Action(self.name, "write", title, writes=touched)
         try:
             before = self._before(args)
         except ToolError as error:
@@ -220,6 +231,8 @@ _SIGNATURES = (
     (b"%PDF", "a PDF document"),
     (b"SQLite format 3\0", "a SQLite database"),
     (b"BM", "a BMP image"),
+    (codecs.BOM_UTF16_LE, "UTF-16 text"),
+    (codecs.BOM_UTF16_BE, "UTF-16 text"),
     (b"\xca\xfe\xba\xbe", "a Java class or Mach-O program"),
 )
 
@@ -228,6 +241,13 @@ def _image(path: Path, shown: str, kind: str, data: bytes) -> ToolOutput:
     image = Image(str(path), kind, hashlib.sha256(data).hexdigest(), len(data))
     told = f"{shown} is an image ({kind}, {len(data):,} bytes), attached."
     return ToolOutput(told, TextDisplay(f"{shown} · {kind}, {len(data):,} bytes"), (image,))
+
+
+def _cut(line: str, length: int) -> str:
+    """The line, or its beginning when it is too long; `length` is that of the whole."""
+    if len(line) <= _LONGEST_LINE:
+        return line
+    return f"{line[:_LONGEST_LINE]} … ({length - _LONGEST_LINE:,} more characters in this line)"
 
 
 def _split(text: str) -> list[str]:

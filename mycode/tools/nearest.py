@@ -7,6 +7,8 @@ import re
 _LINES_SHOWN = 12
 _WIDTH_SHOWN = 160
 _WINDOWS_COMPARED = 12
+_LINES_COMPARED = 200
+_COMPARED = 500  # characters of a line
 _INVISIBLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u00a0\u00ad\u2000-\u200f\u2028-\u202f\u205f-\u2064\u3000\ufeff]")
 
 
@@ -14,8 +16,8 @@ def nearest_text(text: str, old: str) -> str:
     """A few lines for the model: the most similar place with line numbers and visible blanks, or nothing."""
     from rapidfuzz import fuzz, process
 
-    wanted = old.strip("\r\n").splitlines()
-    lines = text.splitlines()
+    wanted = [line[:_COMPARED] for line in old.strip("\r\n").splitlines()[:_LINES_COMPARED]]
+    lines = [line[:_COMPARED] for line in text.splitlines()]
     key = max(range(len(wanted)), key=lambda number: len(wanted[number].strip()), default=None)
     if key is None or not wanted[key].strip() or not lines:
         return ""

@@ -70,7 +70,11 @@ class Runner:
         if action.fails and self._may_read(action):
             yield self._finished(call, _Ended(action.fails, is_error=True))
             return
-        verdict = self._gate.judge(action)
+        try:
+            verdict = self._gate.judge(action)
+        except Exception as error:  # noqa: BLE001  # what cannot be judged is not run
+            yield self._finished(call, _failed(call.name, error), denied=True)
+            return
         comment, approved = "", None
         if verdict.decision == "deny":
             yield self._finished(call, _Ended(_denial(verdict), is_error=True), denied=True)
@@ -158,11 +162,18 @@ class Runner:
     def _finished(
         self, call: ToolCall, ended: _Ended, *, seconds: float = 0.0, denied: bool = False, malformed: bool = False
     ) -> ToolFinished:
-        text = clip(ended.text, self._limit(), self._archive.keep) or "(no output)"
+        text = clip(ended.text, self._limit(), self._keep) or "(no output)"
         images = ended.output.images if ended.output else ()
         display: Display | None = ended.output.display if ended.output else None
         result = ToolResult(call.id, text, is_error=ended.is_error, images=images)
         return ToolFinished(call, result, seconds, display=display, denied=denied, malformed=malformed)
+
+    def _keep(self, text: str) -> str:
+        try:
+            return self._archive.keep(text)
+        except Exception as error:  # noqa: BLE001  # what was done must be told even if the disk is full
+            _log.error("a long tool result could not be kept", exc_info=error)
+            return "(could not be kept)"
 
 
 class _Ended(Struct, frozen=True):

@@ -47,10 +47,8 @@ class Workspace:
 
     def touched(self, path: str) -> tuple[str, ...]:
         """What an `Action` names for `path`: the file behind all links first, then the spelling if that is another."""
-        target, named = self.resolve(path), self.named(path)
-        if named == target or ".." in named.parts:
-            return (str(target),)
-        return (str(target), str(named))
+        target, named = str(self.resolve(path)), os.path.normpath(self.named(path))
+        return (target,) if named == target else (target, named)
 
     def inside(self, path: Path | str) -> bool:
         """Whether the file behind `path` lies in the root or an extra folder (compared by path components)."""
@@ -226,7 +224,11 @@ class Workspace:
     def _require_regular(self, path: Path, mode: int) -> None:
         if stat.S_ISREG(mode):
             return
-        message = f"{self.relative(path)} is {_kind(mode)}, not a regular file."
+        holds = ""
+        if stat.S_ISDIR(mode):
+            names = sorted(os.listdir(path))  # noqa: PTH208  # names only
+            holds = f" It holds {', '.join(names[:10])}{' and more' if len(names) > 10 else ''}." if names else ""
+        message = f"{self.relative(path)} is {_kind(mode)}, not a regular file.{holds}"
         raise ToolError(message)
 
     def _failure(self, path: Path, error: OSError) -> ToolError:

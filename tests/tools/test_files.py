@@ -77,6 +77,23 @@ async def test_a_file_too_big_to_hold_is_read_by_the_line(workspace: Path, monke
     assert place.seen("a") == hashlib.sha256(data).hexdigest()
 
 
+async def test_a_line_as_long_as_the_file_is_not_held(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_HELD_BYTES", 10)
+    (workspace / "a").write_bytes(b"x" * 200_000 + b"\nend\n")
+    text = (await read(workspace, "a")).text
+    assert text == f"1\t{'x' * 2000} … (198,000 more characters in this line)\n2\tend"
+
+
+@pytest.mark.parametrize("head", [b"\x89PNG\r\n\x1a\n", "\ufeffab".encode("utf-16-le")])
+async def test_what_is_too_big_to_look_at_is_named(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, head: bytes
+) -> None:
+    monkeypatch.setattr(files, "_HELD_BYTES", 10)
+    (workspace / "a").write_bytes(head + bytes(20))
+    with pytest.raises(ToolError, match=r"not text that can be shown: (image/png|UTF-16 text)"):
+        await read(workspace, "a")
+
+
 async def test_a_very_long_line_is_cut_and_says_so(workspace: Path) -> None:
     (workspace / "a").write_text("x" * 10_000 + "\nend\n")
     text = (await read(workspace, "a")).text
@@ -101,7 +118,7 @@ async def test_encodings_are_named(workspace: Path, data: bytes, text: str) -> N
 )
 async def test_binary_files_are_named_and_refused(workspace: Path, data: bytes, kind: str) -> None:
     (workspace / "a").write_bytes(data)
-    with pytest.raises(ToolError, match=f"^a is not text: {kind}.*, {len(data)} bytes"):
+    with pytest.raises(ToolError, match=f"^a is not text that can be shown: {kind}.*, {len(data)} bytes"):
         await read(workspace, "a")
 
 

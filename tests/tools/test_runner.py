@@ -295,6 +295,24 @@ async def test_long_output_is_clipped_and_kept_whole() -> None:
     assert archive.texts == ["\n".join(["a line of twenty c"] * 500)]
 
 
+async def test_a_result_that_cannot_be_kept_is_told_all_the_same() -> None:
+    class FullDisk(MemoryArchive):
+        def keep(self, text: str) -> str:
+            raise OSError(28, "No space left on device")
+
+    ended = await finished(runner(archive=FullDisk(), limit=1000), call({"text": "a line", "times": 500}))
+    assert "history_expand (could not be kept)" in ended.result.text
+
+
+async def test_what_cannot_be_judged_is_not_run() -> None:
+    def confused(_: Action) -> Verdict:
+        raise RecursionError
+
+    tool = Echo()
+    ended = await finished(runner(tool, gate=RuledGate(confused)), call({"text": "hi"}))
+    assert (ended.denied, ended.result.is_error, tool.ran) == (True, True, [])
+
+
 async def test_no_output_is_said() -> None:
     ended = await finished(runner(), call({"text": ""}))
     assert ended.result.text == "(no output)"

@@ -48,6 +48,7 @@ def test_an_action_names_the_file_behind_a_link_and_the_link(workspace: Path, ou
     assert place.touched("link") == (str(outside / "target"), str(workspace / "link"))
     assert place.touched("plain") == (str(workspace / "plain"),)
     assert place.touched("a/../plain") == (str(workspace / "plain"),)
+    assert place.touched("a/../link") == (str(outside / "target"), str(workspace / "link"))
 
 
 def test_a_root_that_is_reached_by_a_link_is_no_way_out(workspace: Path, tmp_path: Path) -> None:
@@ -64,6 +65,13 @@ def test_a_pipe_a_device_and_a_folder_are_refused_without_waiting(workspace: Pat
             place.read_bytes(path)
         with pytest.raises(ToolError):
             place.write_atomic(path, b"x")
+
+
+def test_a_folder_is_answered_with_what_it_holds(workspace: Path) -> None:
+    for name in ("b.py", "a.py"):
+        (workspace / name).touch()
+    with pytest.raises(ToolError, match=r"is a folder, not a regular file\. It holds a\.py, b\.py\.$"):
+        Workspace(workspace).read_bytes(".")
 
 
 def test_a_missing_file_is_answered_with_names_like_it(workspace: Path) -> None:
