@@ -85,7 +85,10 @@ class Log(Protocol):
         ...
 
     def overlays(self) -> Iterable[Entry]:
-        """Every entry that is not a message, ascending."""
+        """Every entry that may change the view, ascending.
+
+        What comes with every turn may be left out, and so may whatever shows nothing because a newer summary covers it.
+        """
         ...
 
     def last_seq(self) -> int:

@@ -5,7 +5,6 @@ as `Unknown` and is written as it came; fields that it does not know are ignored
 """
 
 import hashlib
-import json
 from typing import Literal
 
 import msgspec
@@ -43,6 +42,8 @@ def encode_body(body: Body) -> bytes:
     try:
         return _encoder.encode(body)
     except (UnicodeEncodeError, OverflowError):
+        import json
+
         # A file name may hold half a surrogate, a provider a huge number: escapes keep both.
         return json.dumps(msgspec.to_builtins(body), separators=(",", ":")).encode()
 
@@ -53,6 +54,8 @@ def decode_body(raw: bytes) -> Body:
         return _decoder.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         pass
+    import json
+
     try:
         body: Body = msgspec.convert(json.loads(raw), _Known)
     except (msgspec.MsgspecError, ValueError, RecursionError):

@@ -1,7 +1,6 @@
 """Who is writing to a session: one process at a time, known by machine, boot and process, so that the dead let go."""
 
 import os
-import socket
 import sqlite3
 import time
 from pathlib import Path
@@ -42,7 +41,7 @@ class SessionHeld(SessionError):
 
 def this_process() -> Holder:
     pid = os.getpid()
-    return Holder(socket.gethostname(), _boot(), pid, _started(pid) or "")
+    return Holder(os.uname().nodename, _boot(), pid, _started(pid) or "")
 
 
 def claim(connection: sqlite3.Connection, session: int, session_id: str, token: str, *, steal: bool = False) -> None:

@@ -5,7 +5,6 @@ from typing import cast
 
 from msgspec import Struct
 
-from mycode.context.projection import lay
 from mycode.core.entries import Entry
 from mycode.core.summaries import SummaryRecord
 from mycode.session.database import Database
@@ -157,6 +156,8 @@ def entry_of(row: Sequence[object]) -> Entry:
 
 def _covers_all_before(newest: Entry, end: int, overlays: list[Entry]) -> bool:
     """Whether the newest summary is in force and nothing else is shown of what lies before `end`."""
+    from mycode.context.projection import lay
+
     laid = lay(overlays)
     head = laid.head
     if head is None or head.seq != newest.seq or head.start > 1:

@@ -1,10 +1,11 @@
 """Words found again in everything that was ever said, by an index that is brought up to date when it pays."""
 
-import json
 import re
 import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import cast
+
+import msgspec
 
 from mycode.core.tools import Found
 from mycode.session.database import Database, Row
@@ -113,7 +114,7 @@ class SearchIndex:
         return tuple(self._found(row, terms, everywhere=spans is None) for row in rows)
 
     def _rows(self, sql: str, query: str, spans: Sequence[Span] | None, limit: int) -> list[Row]:
-        allowed = None if spans is None else json.dumps(spans)
+        allowed = None if spans is None else msgspec.json.encode(spans).decode()
         return self._database.rows(sql, {"query": query, "spans": allowed, "limit": limit})
 
     def _found(self, row: Row, terms: Iterable[str], *, everywhere: bool) -> Found:
@@ -165,5 +166,5 @@ def _indexed(body: str) -> str:
 
 def _like(text: str) -> str:
     """The text as it stands inside stored JSON, for LIKE."""
-    stored = json.dumps(text, ensure_ascii=False)[1:-1]
+    stored = msgspec.json.encode(text).decode()[1:-1]
     return re.sub(r"([\\%_])", r"\\\1", stored)

@@ -240,12 +240,7 @@ class Session:
 
     def rename(self, title: str) -> None:
         """Gives the session a name of the person's choice."""
-        title = title_of(title, lambda text: text)
-        if not title:
-            message = "A name needs at least one letter or digit."
-            raise SessionError(message)
-        self._store.rename(self._id, title)
-        self._title = title
+        self._title = self._store.rename(self._id, title)
 
     def set_model(self, name: str) -> None:
         """Notes that the session goes on with another model."""

@@ -13,12 +13,13 @@ from msgspec import Struct
 from mycode.core.entries import Entry
 from mycode.core.errors import SessionError
 from mycode.core.tools import Found
-from mycode.session import deletion, locks
-from mycode.session.check import verify
+from mycode.session import locks
 from mycode.session.database import Database, Row
 from mycode.session.entries import MESSAGE, brief_of, encode_body, role_of, sha256_of, sort_of
 from mycode.session.log import SessionLog
 from mycode.session.search import SearchIndex
+
+LONGEST_NAME = 100
 
 
 class SessionInfo(Struct, frozen=True):
@@ -193,8 +194,16 @@ class Store:
                 raise SessionError(_ambiguous(name, [_info(row) for row in rows]))
         raise SessionError(_no_session(name))
 
-    def rename(self, session_id: str, title: str) -> None:
-        self._set("UPDATE sessions SET title = ? WHERE n = ?", session_id, title)
+    def rename(self, session_id: str, title: str) -> str:
+        """Gives a session a name: one harmless line, which is returned."""
+        from mycode.core.visible import one_line
+
+        name = one_line(title, LONGEST_NAME)
+        if not any(char.isalnum() for char in name):
+            message = "A name needs at least one letter or digit."
+            raise SessionError(message)
+        self._set("UPDATE sessions SET title = ? WHERE n = ?", session_id, name)
+        return name
 
     def set_model(self, session_id: str, model: str) -> None:
         self._set("UPDATE sessions SET model = ? WHERE n = ?", session_id, model)
@@ -233,6 +242,8 @@ class Store:
     def delete(self, session_id: str) -> None:
         """Deletes a session for good; forks of it keep their past. Raises `SessionHeld` if it is open elsewhere."""
         number = self.number(session_id)
+        from mycode.session import deletion
+
         deletion.delete(self.database, self._index, number, session_id, self._token)
         del self._numbers[session_id]
         self._held.discard(number)
@@ -264,6 +275,8 @@ class Store:
 
     def verify(self, session_id: str) -> list[str]:
         """Every fault found in a stored session, one sentence each."""
+        from mycode.session.check import verify
+
         return verify(self.log(session_id))
 
     def log(self, session_id: str, *, whole: bool = False) -> SessionLog:

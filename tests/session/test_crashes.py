@@ -12,7 +12,7 @@ from mycode.core.messages import UserMessage
 from mycode.session.locks import SessionHeld
 from mycode.session.store import Store
 from tests.support.appending import body
-from tests.support.entries import entry
+from tests.support.entries import conversation, entry
 
 ROOT = Path(__file__).parents[2]
 KILLS = 32
@@ -130,6 +130,20 @@ def test_a_torn_write_ahead_log_costs_at_most_what_was_not_acknowledged(tmp_path
         file.seek(0, 2)
         file.write(b"\x00" * 700 + b"half a frame")
     assert_whole(tmp_path, session, int(line))
+
+
+def test_a_damaged_page_is_a_sentence_that_says_how_to_save_the_rest(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    session = store.create(title="old")
+    store.append(session, *conversation(200))
+    store.close()
+    with (tmp_path / "sessions.db").open("r+b") as file:
+        for page in range(8, 20):
+            file.seek(page * 4096)
+            file.write(b"\xde\xad" * 2048)
+    again = Store(tmp_path)
+    with pytest.raises(SessionError, match=r"is damaged .*\.recover"):
+        list(again.log(session).read(1))
 
 
 def test_where_nothing_may_be_written_everything_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

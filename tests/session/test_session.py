@@ -283,9 +283,9 @@ async def test_rewinding_goes_on_in_a_copy_and_loses_nothing(tmp_path: Path) -> 
 
 async def test_a_name_is_one_harmless_line_and_stays(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    desk.session.rename("my\x1b]0;evil\x07 work\nsecond line")
+    desk.session.rename("Dr. Who:\x1b[31m my\x07 work.\nsecond line")
     await desk.prompt("What is this?")
-    assert "\x1b" not in desk.session.title
+    assert desk.session.title == "Dr. Who: my␇ work. second line"
     assert desk.store.info(desk.session.id).title == desk.session.title
     assert desk.store.find(desk.session.title).id == desk.session.id
     with pytest.raises(SessionError, match="at least one letter"):
