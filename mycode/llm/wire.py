@@ -147,6 +147,7 @@ def note_text(note: ContextNote) -> str:
 
 
 def _assistant(message: AssistantMessage, ids: _Ids, dialect: Dialect | None) -> dict[str, Any] | None:
+    ids.step()
     calls = [_call(call, ids) for call in message.tool_calls]
     if not calls and not message.text.strip():
         return None
@@ -188,6 +189,10 @@ class _Ids:
         self._used: set[str] = set()
         self._open: dict[str, list[str]] = {}
 
+    def step(self) -> None:
+        """What follows answers the calls of a new message."""
+        self._open.clear()
+
     def ask(self, call_id: str) -> str:
         wire = call_id
         if not self._keep and not _ID.fullmatch(call_id):
@@ -201,10 +206,9 @@ class _Ids:
         return wire
 
     def answer(self, call_id: str) -> str:
-        waiting = self._open.get(call_id)
-        if not waiting:
-            return self.ask(call_id)
-        return waiting.pop(0) if len(waiting) > 1 else waiting[0]
+        if not self._open.get(call_id):
+            self.ask(call_id)
+        return self._open[call_id].pop(0)
 
 
 class _Images:

@@ -43,7 +43,7 @@ async def play(*script: Reply, budget: float = 600.0, repeat: bool = False) -> t
     items: list[ModelItem] = []
     try:
         async for item in model.stream(ask()):
-            items.append(item)
+            items += [item]
     except ModelError as error:
         return items, clock, error
     return items, clock, None
