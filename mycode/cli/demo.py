@@ -18,7 +18,7 @@ from mycode.cli.options import RunOptions
 from mycode.core.events import TurnEnded
 from mycode.render.screen import Canvas
 
-WINDOW = 9_000
+WINDOW = 5_000
 _NEXT = """\
 That was a scripted model; the tools, the tests, the context engine and the session were real.
 Connect a real model, in any of three ways:
@@ -70,7 +70,11 @@ async def _show(folder: Path, home: Path, *, plain: bool) -> int:
     drawn = canvas(plain=plain)
     python = shlex.quote(sys.executable)
     run = Run(
-        RunOptions(permission_mode="acceptEdits", allowed_tools=(f"Bash({demo_project.test_command(python)})",)),
+        RunOptions(
+            permission_mode="acceptEdits",
+            allowed_tools=(f"Bash({demo_project.test_command(python)})",),
+            settings=("context.summary.strategy=rules",),
+        ),
         {"MYCODE_HOME": str(home), "HOME": str(home), "PATH": os.environ.get("PATH", os.defpath)},
     )
     info = ModelInfo("scripted/demo", "scripted", window=WINDOW, output_limit=1_000)

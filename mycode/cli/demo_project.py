@@ -56,12 +56,12 @@ _NEW = """    if minutes <= FREE_MINUTES:
 
 
 def create(folder: Path) -> None:
-    """Writes the project, with a log of a thousand tickets that fills a small context window."""
+    """Writes the project, with a log of tickets that fills a small context window."""
     for name, text in FILES.items():
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-    lines = [f"2026-03-{1 + n // 48:02d} ticket={4000 + n} minutes={(n * 37) % 240} paid=yes" for n in range(480)]
+    lines = [f"2026-03-{1 + n // 48:02d} ticket={4000 + n} minutes={(n * 37) % 240} paid=yes" for n in range(150)]
     (folder / "tickets.log").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -83,10 +83,10 @@ def script(python: str) -> list[Reply]:
         _step("Let me see the test fail.", run_tests),
         _step(
             "The fee rounds down. Do real tickets show the same?",
-            _call("read_file", path="tickets.log", start_line=1, end_line=160),
+            _call("read_file", path="tickets.log", start_line=1, end_line=50),
         ),
-        _step("More of them, to be sure.", _call("read_file", path="tickets.log", start_line=161, end_line=320)),
-        _step("And the rest.", _call("read_file", path="tickets.log", start_line=321, end_line=480)),
+        _step("More of them, to be sure.", _call("read_file", path="tickets.log", start_line=51, end_line=100)),
+        _step("And the rest.", _call("read_file", path="tickets.log", start_line=101, end_line=150)),
         _step(
             "`fee` must round started hours up, and the free quarter includes minute 15.",
             _call("edit_file", path="meter/fees.py", edits=[{"old": _OLD, "new": _NEW}]),
