@@ -284,8 +284,12 @@ def _woven(taken: str, span: Span, ending: str, old: list[str], new: list[str]) 
                 line = _requoted(lines[i + offset], old[i + offset], line)
             previous = woven[-1][1] if woven else ""
             woven.append((_indented(line, span), previous or ending))
-    ended = [content + (break_ or ending) for content, break_ in woven[:-1]]
-    return "".join((*ended, woven[-1][0]))
+    parts: list[str] = []
+    for content, break_ in woven[:-1]:
+        # after a lone carriage return, an empty line ending in a newline would be read as one CRLF
+        line = content + (break_ or ending)
+        parts.append("\r" if line == "\n" and parts and parts[-1].endswith("\r") else line)
+    return "".join((*parts, woven[-1][0]))
 
 
 def _indented(line: str, span: Span) -> str:

@@ -91,6 +91,10 @@ def test_in_a_mixed_file_kept_lines_keep_their_ends() -> None:
     assert apply("a\nb\r\nc\nd\r\n", "b\nc\n", "b\nnew\nc\n").text == "a\nb\r\nnew\r\nc\nd\r\n"
 
 
+def test_an_empty_line_after_a_lone_carriage_return_stays_a_line() -> None:
+    assert apply("a\rb\nc\n", "a\nb\nc", "a\n\nc").text == "a\r\rc\n"
+
+
 def test_a_match_never_splits_a_line_end() -> None:
     assert apply("a\r\nb\r\n", "\nb", "\nc").text == "a\r\nc\r\n"
 
