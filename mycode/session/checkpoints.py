@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 from mycode.core.checkpoints import Rewind
 from mycode.core.errors import SessionError
 from mycode.core.messages import ToolCall
-from mycode.session.snapshots import Limits, Recorded, Snapshots
+from mycode.session.snapshots import LIMITS, Limits, Recorded, Snapshots
 
 _REF = 12
 
@@ -19,8 +20,9 @@ _REF = 12
 class Checkpoints:
     """The states of one workspace for one session, kept in `folder`: one before the first change of each turn.
 
-    Ignored files, repositories inside the workspace and files over 10 MB are never kept nor touched. `changes` says of a
-    call whether it may change files; `warn` is told, once each, what cannot be kept. A `Checkpointer` and a `Rewinder`.
+    Ignored files, repositories inside the workspace and files over 10 MB are never kept nor touched. `changes` says of
+    a call whether it may change files; `warn` is told, once each, what cannot be kept. A `Checkpointer` and a
+    `Rewinder`.
     """
 
     def __init__(
@@ -31,7 +33,7 @@ class Checkpoints:
         env: Mapping[str, str] | None = None,
         changes: Callable[[ToolCall], bool] = lambda _: True,
         warn: Callable[[str], None] = lambda _: None,
-        limits: Limits = Limits(),
+        limits: Limits = LIMITS,
     ) -> None:
         self._snapshots = Snapshots(workspace, folder, os.environ if env is None else env, limits)
         self._changes = changes
@@ -70,11 +72,11 @@ class Checkpoints:
 
         Where files were changed from outside (`foreign`), nothing is done unless forced.
         """
-        return await asyncio.shield(asyncio.to_thread(self._restore, ref, force))
+        return await asyncio.shield(asyncio.to_thread(self._restore, ref, force=force))
 
     async def redo(self, *, force: bool = False) -> Rewind:
         """Takes back the newest `restore`; once more, and it is done again. Ends with the next turn that changes."""
-        return await asyncio.shield(asyncio.to_thread(self._redo, force))
+        return await asyncio.shield(asyncio.to_thread(self._redo, force=force))
 
     # What is done in a thread
 
@@ -109,27 +111,27 @@ class Checkpoints:
         with self._one_at_a_time:
             return self._planned(ref)[0]
 
-    def _restore(self, ref: str, force: bool) -> Rewind:
+    def _restore(self, ref: str, *, force: bool) -> Rewind:
         with self._one_at_a_time:
             plan, now, then = self._planned(ref)
             if plan.foreign and not force:
                 return plan
             rescue = self._snapshots.commit(now.tree, f"rescues/{now.tree}", f"before going back to {ref}")
-            self._snapshots.apply(now.tree, then)
+            self._snapshots.apply(now.tree, then, plan.changes)
             self._snapshots.point("redo", rescue)
             self._snapshots.commit(then, "known", f"gone back to {ref}")
         return Rewind(ref, plan.changes, plan.foreign, done=True, rescue=rescue[:_REF], warnings=plan.warnings)
 
-    def _redo(self, force: bool) -> Rewind:
+    def _redo(self, *, force: bool) -> Rewind:
         with self._one_at_a_time:
             rescue = self._snapshots.commit_of("refs/redo")
         if rescue is None:
             message = "There is nothing to redo: no going back since the last turn that changed files."
             raise SessionError(message)
-        return self._restore(rescue[:_REF], force)
+        return self._restore(rescue[:_REF], force=force)
 
     def _planned(self, ref: str) -> tuple[Rewind, Recorded, str]:
-        then = self._snapshots.tree_of(ref) if ref.isalnum() else None
+        then = self._snapshots.tree_of(ref) if re.fullmatch("[0-9a-f]{7,40}", ref) else None
         if then is None:
             message = f"There is no checkpoint {ref} in this session."
             raise SessionError(message)

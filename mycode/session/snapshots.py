@@ -8,6 +8,7 @@ import stat
 import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Literal
 
 from msgspec import Struct
 
@@ -41,6 +42,9 @@ class Limits(Struct, frozen=True):
     seconds: float = 30.0
 
 
+LIMITS = Limits()
+
+
 class Recorded(Struct, frozen=True):
     """The tree of the folder as it is now, and the files that are not in it, each with the reason."""
 
@@ -54,7 +58,7 @@ class Snapshots:
     Blocking; for one thread at a time. Every failure is a `SessionError`.
     """
 
-    def __init__(self, root: Path, store: Path, env: Mapping[str, str], limits: Limits = Limits()) -> None:
+    def __init__(self, root: Path, store: Path, env: Mapping[str, str], limits: Limits = LIMITS) -> None:
         self._root = Path(os.path.realpath(root))
         self._store = Path(os.path.abspath(store))  # noqa: PTH100  # must not follow links
         self._limits = limits
@@ -112,9 +116,15 @@ class Snapshots:
             for kind, path in kinds
         )
 
-    def apply(self, now: str, then: str) -> None:
-        """Takes the folder from tree `now`, which it must be in, to `then`. Nothing is done if a file is in the way."""
-        modes = self._modes(change.path for change in self.changes(now, then))
+    def apply(self, now: str, then: str, changes: tuple[FileChange, ...]) -> None:
+        """Takes the folder from tree `now`, in which it must be, to `then`, or not at all; `changes` lies between them.
+
+        A file in the way that is in neither (an ignored one, say) stops it, and so does one changed at this moment.
+        """
+        if blocked := self._in_the_way(changes):
+            message = f"The files cannot be taken back, nothing was changed: {', '.join(blocked[:5])} would be lost."
+            raise SessionError(message)
+        modes = self._modes(change.path for change in changes)
         done = self._run("read-tree", "-m", "-u", now, then)
         if done.returncode != 0:
             said = done.stderr.decode("utf-8", "replace").strip().removeprefix("error: ")
@@ -212,6 +222,23 @@ class Snapshots:
         half = len(paths) // 2
         return self._index(how, paths[:half]) + self._index(how, paths[half:])
 
+    def _in_the_way(self, changes: tuple[FileChange, ...]) -> list[str]:
+        """Files that are not kept and stand where kept ones have to go: git itself takes ignored ones for worthless."""
+        known = {change.path for change in changes if change.kind != "created"}
+        found: list[str] = []
+        for change in changes:
+            if change.kind != "created":
+                continue
+            parts = change.path.split("/")
+            for place in ("/".join(parts[: count + 1]) for count in range(len(parts))):
+                full = self._root / place
+                if os.path.lexists(full) and (full.is_symlink() or not full.is_dir()) and place not in known:
+                    found.append(place)
+            if (whole := self._root / change.path).is_dir() and not whole.is_symlink():
+                below = (Path(folder, name) for folder, _, names in os.walk(whole) for name in names)
+                found += [path for file in below if (path := file.relative_to(self._root).as_posix()) not in known]
+        return sorted(set(found))
+
     def _modes(self, paths: Iterable[str]) -> dict[str, int]:
         """Permissions of the files there are: git itself knows only whether a file can be run."""
         modes = {}
@@ -271,7 +298,7 @@ def find_git(path: str, root: Path) -> str | None:
 
 
 _REDIRECTING = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR"})
-_KINDS = {"A": "created", "D": "deleted"}
+_KINDS: dict[str, Literal["created", "deleted"]] = {"A": "created", "D": "deleted"}
 
 
 def _scrubbed(env: Mapping[str, str], root: Path, store: Path) -> dict[str, str]:
