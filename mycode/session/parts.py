@@ -61,3 +61,7 @@ class Checkpointer(Protocol):
     async def before(self, call: ToolCall, turn: int) -> str | None:
         """Told of every call before it runs; the id of a checkpoint just made, None when none was needed."""
         ...
+
+    async def settle(self) -> None:
+        """Told after a turn that took a checkpoint: what differs later was changed by somebody else."""
+        ...

@@ -61,6 +61,7 @@ class Session:
         self._busy = False
         self._turn = self._before_turn = 0
         self._turn_usage = NO_USAGE
+        self._checkpointed = False
         self._open(session_id)
 
     # -- talking ----------------------------------------------------------------------------------------------------
@@ -100,6 +101,8 @@ class Session:
                 self._save(self._ending(TurnEnded("interrupted", self._turn_usage, 0), turn))
             self._turn = turn
             self._end()
+            if self._checkpointer is not None and self._checkpointed:
+                await self._checkpointer.settle()
 
     async def summarize(
         self,
@@ -236,6 +239,11 @@ class Session:
         """Where words stand in this session, best first."""
         return self._archive.search(query, limit)
 
+    def checkpoint_before(self, seq: int) -> str | None:
+        """The checkpoint that holds the files as they were before message `seq`; None if nothing changed since."""
+        found = (entry.body.ref for entry in self._log.read(seq) if isinstance(entry.body, Checkpoint))
+        return next(found, None)
+
     # -- which session ----------------------------------------------------------------------------------------------
 
     def rename(self, title: str) -> None:
@@ -321,6 +329,7 @@ class Session:
         self._busy = True
         self._before_turn = self._writer.last
         self._turn_usage = NO_USAGE
+        self._checkpointed = False
 
     def _end(self) -> None:
         self._busy = False
@@ -359,7 +368,10 @@ class Session:
 
     async def _checkpoint(self, checkpointer: Checkpointer, event: ToolStarted, turn: int) -> list[Event]:
         ref = await checkpointer.before(event.call, turn)
-        return self._save(self._context.note(Checkpoint(ref, turn))) if ref else []
+        if ref is None:
+            return []
+        self._checkpointed = True
+        return self._save(self._context.note(Checkpoint(ref, turn)))
 
     def _ending(self, event: TurnEnded, turn: int) -> Entry:
         """The row that closes a turn; it carries all totals, so that nobody has to add up the past."""

@@ -99,18 +99,27 @@ async def test_an_approval_becomes_a_grant_beside_the_conversation(tmp_path: Pat
 
 async def test_a_checkpoint_is_taken_before_a_call_runs(tmp_path: Path) -> None:
     class Shots:
+        settled = 0
+
         async def before(self, call: ToolCall, turn: int) -> str | None:
             return f"shot-{turn}" if call.name == "execute_bash" else None
+
+        async def settle(self) -> None:
+            self.settled += 1
 
     async def turn(context: ContextManager) -> AsyncGenerator[Event]:
         yield ToolStarted(structs.replace(BASH, name="grep"), "grep x")
         yield ToolStarted(BASH, "execute_bash make")
         yield MessageAdded(context.append(AssistantMessage("done")))
 
-    desk = Desk(tmp_path, turn, checkpointer=Shots())
+    shots = Shots()
+    desk = Desk(tmp_path, turn, checkpointer=shots)
     await desk.prompt("build")
+    await desk.prompt("thanks")
     bodies = [entry.body for entry in desk.session.history(audit=True)]
     assert bodies[:3] == [UserMessage("build"), Checkpoint("shot-1", 1), AssistantMessage("done")]
+    assert shots.settled == 1
+    assert [desk.session.checkpoint_before(seq) for seq in (1, 2, 3)] == ["shot-1", "shot-1", None]
 
 
 async def test_a_turn_that_is_interrupted_keeps_what_was_said_and_what_it_cost(tmp_path: Path) -> None:
