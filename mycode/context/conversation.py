@@ -53,8 +53,7 @@ class Conversation:
         # What the record knows includes the messages that stayed after its fold: they are not read twice.
         self._facts_upto = max(self._facts.last_seq, head.end) if head is not None else self._loaded_from - 1
         for row in self.rows[: self.after(self._facts_upto)]:
-            if isinstance(row.message, AssistantMessage):
-                self._calls = {call.id: call for call in row.message.tool_calls}
+            self._answered(row)
         self._memory_texts = {self.laid.epoch: self._memory()}
         self._relay()
 
@@ -112,10 +111,7 @@ class Conversation:
     def facts(self) -> FactLedger:
         """The facts of everything said so far; reads only what is new."""
         for row in self.rows[self.after(self._facts_upto) :]:
-            if isinstance(row.message, AssistantMessage):
-                self._calls = {call.id: call for call in row.message.tool_calls}
-            answered = self._calls.get(row.message.call_id) if isinstance(row.message, ToolResult) else None
-            self._facts = self._facts.add(row.seq, row.message, answered)
+            self._facts = self._facts.add(row.seq, row.message, self._answered(row))
             self._facts_upto = row.seq
         return self._facts
 
@@ -144,6 +140,12 @@ class Conversation:
             elif not isinstance(entry.body, Pin):
                 return entry
         return None
+
+    def _answered(self, row: Row) -> ToolCall | None:
+        """The call that a result answers: one of the newest answer's, and each only once."""
+        if isinstance(row.message, AssistantMessage):
+            self._calls = {call.id: call for call in row.message.tool_calls}
+        return self._calls.pop(row.message.call_id, None) if isinstance(row.message, ToolResult) else None
 
     def _relay(self) -> None:
         """The overlays changed: the view is laid anew."""

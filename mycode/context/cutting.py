@@ -9,13 +9,25 @@ from mycode.core.messages import AssistantMessage, ToolResult, UserMessage
 
 
 def legal(rows: Sequence[Row], index: int) -> bool:
-    """Whether a cut before `rows[index]` leaves every result on the side of its call."""
+    """Whether a cut before `rows[index]` leaves every result, even one still to come, on the side of its call."""
     for i in range(index, len(rows)):
         if isinstance(rows[i].message, ToolResult):
             return False
         if isinstance(rows[i].message, AssistantMessage):
-            break
-    return True
+            return True
+    return index == len(rows) or not _is_open(rows, index)
+
+
+def _is_open(rows: Sequence[Row], stop: int) -> bool:
+    """Whether calls of the newest answer before `stop` have no result yet."""
+    answered: list[str] = []
+    for i in range(stop - 1, -1, -1):
+        message = rows[i].message
+        if isinstance(message, ToolResult):
+            answered.append(message.call_id)
+        elif isinstance(message, AssistantMessage):
+            return any(call.id not in answered for call in message.tool_calls)
+    return False
 
 
 def newest_user(rows: Sequence[Row]) -> int | None:
