@@ -100,6 +100,15 @@ def open_model(choice: ModelChoice, env: Mapping[str, str]) -> Model:
     return RetryingModel(inner, budget=choice.retry_seconds)
 
 
+def warm(model: Model) -> None:
+    """Imports litellm (seconds of work) if a request to this model would: for a thread that nobody waits for."""
+    inner = model.inner if isinstance(model, RetryingModel) else model
+    if type(inner).__name__ == "LitellmModel":
+        from mycode.llm.litellm_model import warm as import_litellm
+
+        import_litellm()
+
+
 def full_name(choice: ModelChoice) -> str:
     """`provider/model` for what was written; a bare name is looked up (`gpt-5` is openai's)."""
     name = choice.name.strip()

@@ -35,7 +35,7 @@ class RetryingModel:
         clock: Callable[[], float] = time.monotonic,
         jitter: Callable[[], float] = random.random,
     ) -> None:
-        self._inner = inner
+        self.inner = inner
         self._budget = budget
         self._sleep = sleep
         self._clock = clock
@@ -43,7 +43,7 @@ class RetryingModel:
 
     @property
     def info(self) -> ModelInfo:
-        return self._inner.info
+        return self.inner.info
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelItem, None]:
         start = self._clock()
@@ -51,7 +51,7 @@ class RetryingModel:
         for attempt in range(1, ATTEMPTS + 1):
             shown = False
             try:
-                async with aclosing(self._inner.stream(request)) as stream:
+                async with aclosing(self.inner.stream(request)) as stream:
                     async for item in stream:
                         shown = shown or isinstance(item, TextDelta | ReasoningDelta)
                         yield item
@@ -71,7 +71,7 @@ class RetryingModel:
             await self._sleep(retrying.delay)
 
     async def aclose(self) -> None:
-        await self._inner.aclose()
+        await self.inner.aclose()
 
     def _delay(self, error: ModelError, attempt: int) -> float:
         if error.retry_after is not None:
