@@ -18,6 +18,7 @@ from mycode.config.trust import is_trusted
 from mycode.core.errors import ConfigError, UsageError
 from mycode.core.models import Model, Price
 from mycode.llm.connect import ModelChoice, find_model, open_model
+from mycode.permissions.audit import AuditLog
 from mycode.session.store import Store
 
 NO_MODEL = """No model to talk to. Three ways to go on:
@@ -103,6 +104,16 @@ class Run:
             for provider in PROVIDERS.values()
             if provider.default and provider.key(self.env)
         ]
+
+    def warm(self, model: Model) -> None:
+        """Imports litellm if that is the lane the model takes."""
+        from mycode.llm.connect import warm
+
+        warm(model)
+
+    def audit_log(self) -> AuditLog:
+        """Where verdicts and approvals are kept."""
+        return AuditLog(self.folders.data / "audit.jsonl")
 
     def close(self) -> None:
         """Lets go of what was opened; a folder that was not to be kept vanishes."""

@@ -14,10 +14,10 @@ from mycode.context.manager import ContextManager
 from mycode.core.errors import SessionError
 from mycode.core.models import Model
 from mycode.core.redact import redact
-from mycode.core.tools import Approver, Recall, Sandbox
+from mycode.core.tools import Action, Approver, Mode, Recall, Sandbox, Verdict
 from mycode.headless.approver import NobodyToAsk
-from mycode.llm.connect import warm
 from mycode.llm.tokens import Tokens
+from mycode.permissions.audit import AuditRecord
 from mycode.permissions.gate import PermissionGate
 from mycode.permissions.paths import find_places
 from mycode.permissions.rules import make_rules
@@ -42,7 +42,7 @@ class Workplace:
         self.store = run.open_store()
         session_id = self._choose_session()
         self.archive = SessionArchive(self.store, session_id)
-        self.gate, self.sandbox = gate_of(run)
+        self.gate, self.sandbox = gate_of(run, session_id)
         self.processes = Processes(run.cwd, run.env, self.sandbox.wrap)
         self.registry = tools_of(
             run, approver=approver, processes=self.processes, recall=self.archive, limit=self._result_limit
@@ -100,7 +100,7 @@ class Workplace:
     def warm(self) -> None:
         """Loads, on a thread of the caller's, what the first request would wait for: tokenizer, litellm if needed."""
         self.counter.load()
-        warm(self.model)
+        self.run.warm(self.model)
 
     @property
     def tool_names(self) -> tuple[str, ...]:
@@ -129,13 +129,38 @@ class Workplace:
         return max(2_000, min(self.run.settings.tools.output_limit, free * 4 // 2))
 
 
-def gate_of(run: Run) -> tuple[PermissionGate, Sandbox]:
-    """What is allowed in this run, and the box for commands."""
+def gate_of(run: Run, session_id: str = "") -> tuple[PermissionGate, Sandbox]:
+    """What is allowed in this run, and the box for commands; what goes beyond a look is written to the audit log."""
     table = run.settings.permissions
-    sandbox = detect(table.sandbox, run.root, network=table.network)
-    rules = make_rules(allow=table.allow, ask=table.ask, deny=table.deny)
-    places = find_places(run.cwd, private=(run.folders.config, run.folders.data))
-    return PermissionGate(table.mode, rules, places, sandboxed=sandbox.active), sandbox
+    own = (run.folders.config, run.folders.data)
+    sandbox = detect(table.sandbox, run.root, network=table.network, hidden=own)
+    audit = run.audit_log()
+
+    def keep(action: Action, verdict: Verdict, mode: Mode) -> None:
+        if action.effect not in ("none", "read") or verdict.decision != "allow":
+            audit.append(
+                AuditRecord(
+                    at=time.time(),
+                    event="verdict",
+                    session=session_id,
+                    mode=mode,
+                    tool=action.tool,
+                    title=action.title,
+                    decision=verdict.decision,
+                    reason=verdict.reason,
+                    rule=verdict.rule,
+                )
+            )
+
+    gate = PermissionGate(
+        table.mode,
+        make_rules(allow=table.allow, ask=table.ask, deny=table.deny),
+        find_places(run.cwd, private=own),
+        sandbox_active=sandbox.active,
+        network=table.network,
+        on_verdict=keep,
+    )
+    return gate, sandbox
 
 
 def tools_of(

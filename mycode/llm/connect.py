@@ -73,7 +73,7 @@ def open_model(choice: ModelChoice, env: Mapping[str, str]) -> Model:
             missing_key=() if key or choice.api_base or spoken.local else spoken.keys,
             dialect=Dialect(
                 vision=info.vision,
-                output_field=spoken.output_field if not choice.api_base else "max_tokens",
+                output_field=spoken.output_field if base == spoken.base else "max_tokens",
                 usage_option=spoken.usage_option,
                 reasoning_field=spoken.reasoning_field,
                 json_schema=spoken.json_schema,
