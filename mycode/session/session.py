@@ -1,13 +1,11 @@
 """One conversation, kept: the only thing a front end talks to. Whatever it shows was written down before."""
 
-from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 
-import msgspec
 from msgspec.structs import replace
 
-from mycode.core.entries import Body, Checkpoint, Entry, Grant, Note
+from mycode.core.entries import Checkpoint, Entry, Grant, Note
 from mycode.core.errors import SessionError
 from mycode.core.events import (
     ApprovalAsked,
@@ -18,19 +16,17 @@ from mycode.core.events import (
     TurnEnded,
     Warned,
 )
-from mycode.core.messages import AssistantMessage, Image, UserMessage
+from mycode.core.messages import Image, UserMessage
 from mycode.core.summaries import ContextUsage, Strategy, SummaryRecord, Trigger
 from mycode.core.tools import ApprovalRequest, Found
 from mycode.core.usage import NO_USAGE, Usage
 from mycode.session.archive import SessionArchive
-from mycode.session.entries import text_of
 from mycode.session.parts import Checkpointer, Context, Redact, RunTurn
+from mycode.session.reading import history
 from mycode.session.store import SessionInfo, Store, clean
 from mycode.session.titles import title_of
+from mycode.session.totals import Totals
 from mycode.session.writer import Writer
-
-# How far back costs are looked for when a session has no totals yet (its first turn was cut off, or it was imported).
-_UNTOTALLED = 2000
 
 
 class Session:
@@ -59,8 +55,7 @@ class Session:
         self._checkpointer = checkpointer
         self._archive = archive or SessionArchive(store, session_id)
         self._busy = False
-        self._turn = self._before_turn = 0
-        self._turn_usage = NO_USAGE
+        self._before_turn = 0
         self._checkpointed = False
         self._open(session_id)
 
@@ -72,7 +67,7 @@ class Session:
         Where the disk refuses, a `Warned` says so, the entry waits in memory and is written with the next one.
         """
         self._begin()
-        turn = self._turn + 1
+        turn = self._totals.begin()
         asked: dict[str, ApprovalRequest] = {}
         ended = False
         try:
@@ -89,7 +84,7 @@ class Session:
                                 yield told
                         case TurnEnded():
                             ended = True
-                            for told in self._save(self._ending(event, turn)):
+                            for told in self._save(self._context.note(self._totals.closing(event, turn))):
                                 yield told
                         case _:
                             pass
@@ -98,8 +93,8 @@ class Session:
         finally:
             if not ended and self._writer.last != self._before_turn:
                 # The consumer went away: the turn is told to have been interrupted, for the totals' sake.
-                self._save(self._ending(TurnEnded("interrupted", self._turn_usage, 0), turn))
-            self._turn = turn
+                cut = TurnEnded("interrupted", self._totals.this_turn, 0)
+                self._save(self._context.note(self._totals.closing(cut, turn)))
             self._end()
             if self._checkpointer is not None and self._checkpointed:
                 await self._checkpointer.settle()
@@ -205,7 +200,7 @@ class Session:
 
     def costs(self) -> dict[str, Usage]:
         """What each model used in this session, in the order they were first asked."""
-        return dict(self._totals())
+        return dict(self._totals.models)
 
     def history(
         self,
@@ -220,11 +215,8 @@ class Session:
 
         `newest` keeps only the last so many, `grep` those that hold the text in any case; `audit` gives every entry.
         """
-        found = self._entries(first, last, audit=audit) if newest is None or audit else None
-        if found is None:
-            return iter(self._newest(newest or 0, first, last, grep))
-        found = _holding(found, grep)
-        return iter(deque(found, newest)) if newest is not None else found
+        waiting = self._writer.waiting
+        return history(self._log, waiting, first=first, last=last, newest=newest, grep=grep, audit=audit)
 
     def summaries(self) -> tuple[Entry, ...]:
         """Every summary ever made, oldest first, also those undone: the third one is `s3`."""
@@ -294,11 +286,7 @@ class Session:
         self._archive.session_id = session_id
         self._title = info.title
         self._trouble = ""
-        last = self._log.marked("turn_ended", newest=1)
-        self._last_total = last[0] if last else None
-        self._turn = _turn_of(last[0].body) if last else 0
-        self._spent: dict[str, Usage] | None = None
-        self._before_turn = 0
+        self._totals = Totals(self._log)
         if previous != session_id:
             self._store.release(previous)
 
@@ -328,7 +316,6 @@ class Session:
             raise SessionError(_BUSY)
         self._busy = True
         self._before_turn = self._writer.last
-        self._turn_usage = NO_USAGE
         self._checkpointed = False
 
     def _end(self) -> None:
@@ -344,7 +331,7 @@ class Session:
         """The event once its entry is on disk, after a warning if it could not be put there."""
         entry: Entry | None = getattr(event, "entry", None)
         if entry is not None and entry.seq > 0:
-            self._count(entry)
+            self._totals.count(entry)
             yield from self._save(entry)
         yield event
 
@@ -373,49 +360,6 @@ class Session:
         self._checkpointed = True
         return self._save(self._context.note(Checkpoint(ref, turn)))
 
-    def _ending(self, event: TurnEnded, turn: int) -> Entry:
-        """The row that closes a turn; it carries all totals, so that nobody has to add up the past."""
-        data = {
-            "turn": turn,
-            "reason": event.reason,
-            "steps": event.steps,
-            "seconds": round(event.seconds, 3),
-            "usage": msgspec.to_builtins(event.usage),
-            "totals": msgspec.to_builtins(self._totals()),
-        }
-        return self._context.note(Note("turn_ended", data))
-
-    def _count(self, entry: Entry) -> None:
-        _add_usage(self._totals(), entry.body)
-        if isinstance(entry.body, AssistantMessage | SummaryRecord):
-            self._turn_usage += entry.body.usage or NO_USAGE
-
-    def _totals(self) -> dict[str, Usage]:
-        if self._spent is None:
-            self._spent = _totals_of(self._last_total.body) if self._last_total else {}
-            start = self._last_total.seq + 1 if self._last_total else max(1, self._log.last_seq() - _UNTOTALLED)
-            for entry in self._log.read(start):
-                _add_usage(self._spent, entry.body)
-        return self._spent
-
-    def _entries(self, first: int | None, last: int | None, *, audit: bool) -> Iterator[Entry]:
-        stop = None if last is None else last + 1
-        for source in (self._log.read(first or 1, stop), self._writer.waiting):
-            for entry in source:
-                if (first or 1) <= entry.seq and (stop is None or entry.seq < stop) and (audit or entry.message):
-                    yield entry
-
-    def _newest(self, count: int, first: int | None, last: int | None, grep: str) -> list[Entry]:
-        stop = None if last is None else last + 1
-        waiting = [entry for entry in self._writer.waiting if entry.message and (stop is None or entry.seq < stop)]
-        found: list[Entry] = []
-        for source in (reversed(waiting), self._log.newest(stop)):
-            for entry in _holding(source, grep):
-                if entry.seq < (first or 1) or len(found) >= count:
-                    break
-                found.append(entry)
-        return found[::-1]
-
 
 _BUSY = "A turn is still running. Wait for it to end, or interrupt it with Esc."
 
@@ -428,25 +372,3 @@ def _grant(request: ApprovalRequest, event: ApprovalGiven) -> Grant:
 def _seq_or_text(what: str) -> str | int:
     handle = what.strip()
     return int(handle[1:]) if handle[:1] in ("m", "M") and handle[1:].isdecimal() else what
-
-
-def _holding(entries: Iterable[Entry], text: str) -> Iterator[Entry]:
-    wanted = text.casefold()
-    return (entry for entry in entries if not wanted or wanted in text_of(entry.body).casefold())
-
-
-def _add_usage(totals: dict[str, Usage], body: Body) -> None:
-    if isinstance(body, AssistantMessage | SummaryRecord) and body.usage is not None:
-        totals[body.model] = totals.get(body.model, NO_USAGE) + body.usage
-
-
-def _turn_of(body: Body) -> int:
-    turn = body.data.get("turn", 0) if isinstance(body, Note) else 0
-    return turn if isinstance(turn, int) else 0
-
-
-def _totals_of(body: Body) -> dict[str, Usage]:
-    try:
-        return msgspec.convert(body.data.get("totals", {}) if isinstance(body, Note) else {}, dict[str, Usage])
-    except msgspec.ValidationError:
-        return {}

@@ -1,10 +1,8 @@
 """Where sessions are kept: rows that are only ever added, one transaction each, on disk before anybody sees them."""
 
-import hashlib
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
@@ -18,6 +16,7 @@ from mycode.session.database import Database, Row
 from mycode.session.entries import MESSAGE, brief_of, encode_body, role_of, sha256_of, sort_of
 from mycode.session.log import SessionLog
 from mycode.session.search import SearchIndex
+from mycode.session.texts import Texts
 
 LONGEST_NAME = 100
 
@@ -49,6 +48,7 @@ class Store:
         self._numbers: dict[str, int] = {}
         self._held: set[int] = set()
         self._index = SearchIndex(self.database)
+        self._texts = Texts(self.database)
 
     @property
     def read_only(self) -> bool:
@@ -255,19 +255,7 @@ class Store:
 
     def search_texts(self, session_id: str, text: str, limit: int) -> Iterator[tuple[int, str]]:
         """Whole texts of a session that hold these very words, newest first, with their numbers."""
-        session: object = self.number(session_id)
-        last = _MOST
-        while session is not None and limit > 0:
-            rows = self.database.rows(
-                "SELECT number, text FROM texts WHERE session = ? AND number <= ? AND instr(text, ?) > 0 "
-                "ORDER BY number DESC LIMIT ?",
-                (session, last, text.encode("utf-8", "surrogatepass"), limit),
-            )
-            for number, raw in cast("list[tuple[int, bytes]]", rows):
-                yield number, raw.decode("utf-8", "surrogatepass")
-            limit -= len(rows)
-            row = self.database.row("SELECT base, base_texts FROM sessions WHERE n = ?", (session,))
-            session, last = (row[0], min(last, cast("int", row[1]))) if row else (None, 0)
+        return self._texts.holding(self.number(session_id), text, limit)
 
     def index_if_much(self) -> None:
         """Brings the search index up to date if enough has gathered."""
@@ -295,44 +283,15 @@ class Store:
 
     def keep_text(self, session_id: str, text: str, *, number: int | None = None) -> str:
         """Stores a whole text durably and returns its handle: a given one, or the next; a text has only one."""
-        session, raw = self.number(session_id), text.encode("utf-8", "surrogatepass")
-        sha256 = hashlib.sha256(raw).hexdigest()
-        with self.database.write() as connection:
-            row = connection.execute(
-                "SELECT number FROM texts WHERE session = ? AND sha256 = ?", (session, sha256)
-            ).fetchone()
-            if row is None or number is not None:
-                row = connection.execute(
-                    "UPDATE sessions SET texts = max(texts, coalesce(?, texts + 1)) WHERE n = ? "
-                    "RETURNING coalesce(?, texts)",
-                    (number, session, number),
-                ).fetchone()
-                connection.execute("INSERT INTO texts VALUES (?, ?, ?, ?)", (session, row[0], sha256, raw))
-        return f"t{row[0]}"
+        return f"t{self._texts.keep(self.number(session_id), text, number)}"
 
     def text(self, session_id: str, number: int) -> str:
         """The text that was kept as `t<number>`, byte for byte."""
-        session: object = self.number(session_id)
-        while session is not None:
-            row = self.database.row(
-                "SELECT s.base, s.base_texts, t.text FROM sessions s "
-                "LEFT JOIN texts t ON t.session = s.n AND t.number = ? WHERE s.n = ?",
-                (number, session),
-            )
-            assert row is not None
-            base, base_texts, text = row
-            if isinstance(text, bytes):
-                return text.decode("utf-8", "surrogatepass")
-            session = base if number <= cast("int", base_texts) else None
-        message = f"There is no text t{number} in this session."
-        raise SessionError(message)
+        return self._texts.get(self.number(session_id), number)
 
     def texts(self, session_id: str) -> Iterator[tuple[int, str]]:
         """Every text of the session with its number, those of its shared past too."""
-        row = self.database.row("SELECT texts FROM sessions WHERE n = ?", (self.number(session_id),))
-        for number in range(1, cast("int", row[0]) + 1 if row else 0):
-            with suppress(SessionError):
-                yield number, self.text(session_id, number)
+        return self._texts.every(self.number(session_id))
 
     def _set(self, statement: str, session_id: str, value: str) -> None:
         number = self.number(session_id)
@@ -350,7 +309,6 @@ def clean(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-_MOST = 2**62
 _LISTED = (
     "SELECT s.id, s.created, s.updated, s.cwd, s.title, s.model, s.messages, s.tokens, s.last_seq, b.id, s.base_seq "
     "FROM sessions s LEFT JOIN sessions b ON b.n = s.base"

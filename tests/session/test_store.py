@@ -6,7 +6,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from msgspec import structs
 
 from mycode.core.entries import Checkpoint, Entry, Grant, Note, Unknown
@@ -23,6 +23,7 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "data")
 
 
+@settings(max_examples=30)
 @given(log=logs)
 def test_what_was_appended_is_what_is_read_after_a_restart(
     log: list[Entry], tmp_path_factory: pytest.TempPathFactory
@@ -40,6 +41,7 @@ def test_what_was_appended_is_what_is_read_after_a_restart(
     again.close()
 
 
+@settings(max_examples=30)
 @given(log=logs)
 def test_sums_over_any_range_equal_the_sums_of_its_messages(
     log: list[Entry], tmp_path_factory: pytest.TempPathFactory
