@@ -9,9 +9,10 @@ from msgspec import Meta, Struct, structs
 
 from mycode.core.errors import ToolError
 from mycode.core.tools import Action, DiffDisplay, Report, ToolOutput
-from mycode.tools import matching
+from mycode.tools import replacing
 from mycode.tools.diff import diff_display
 from mycode.tools.encoding import LEGACY, Text, decode, encode
+from mycode.tools.matching import NotFound
 from mycode.tools.workspace import Workspace
 
 
@@ -104,12 +105,12 @@ def read_for_change(workspace: Workspace, path: Path) -> Text:
     return decode(data)
 
 
-def apply_edit(before: Text, edit: Edit) -> matching.Applied:
+def apply_edit(before: Text, edit: Edit) -> replacing.Applied:
     """One edit on the text; a refusal shows the nearest text."""
     check_writable(before, edit.old, edit.new)
     try:
-        return matching.apply(before.text, edit.old, edit.new, replace_all=edit.replace_all)
-    except matching.NotFound as error:
+        return replacing.apply(before.text, edit.old, edit.new, replace_all=edit.replace_all)
+    except NotFound as error:
         from mycode.tools.nearest import nearest_text
 
         raise ToolError(f"{error}\n{nearest_text(before.text, edit.old)}".strip()) from error
@@ -131,11 +132,11 @@ def check_writable(before: Text, old: str, new: str) -> None:
 def _created(shown: str, edits: tuple[Edit, ...]) -> _Change:
     text = edits[0].new
     for edit in edits[1:]:
-        text = matching.apply(text, edit.old, edit.new, replace_all=edit.replace_all).text
+        text = replacing.apply(text, edit.old, edit.new, replace_all=edit.replace_all).text
     return _Change(text.encode(), diff_display(shown, None, text), f"{shown} created.", created=True)
 
 
-def _note(applied: matching.Applied, which: str) -> str:
+def _note(applied: replacing.Applied, which: str) -> str:
     places = ", ".join(f"{first}" if first == last else f"{first}-{last}" for first, last in applied.lines[:8])
     more = f" and {len(applied.lines) - 8} more" if len(applied.lines) > 8 else ""
     word = "line" if len(applied.lines) == 1 and applied.lines[0][0] == applied.lines[0][1] else "lines"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mycode.core.errors import ToolError
-from mycode.tools import matching
+from mycode.tools import matching, replacing
 from mycode.tools.matching import Form, NotFound, Span
 from mycode.tools.patch_format import Hunk
 
@@ -37,7 +37,7 @@ def _laid(text: str, span: Span, hunk: Hunk) -> str:
         return text[: span.start] + text[following.end() if following else span.end :]
     if hunk.old == hunk.new:
         return text
-    return matching.substitute(text, [span], "\n".join(hunk.old), "\n".join(hunk.new)).text
+    return replacing.substitute(text, [span], "\n".join(hunk.old), "\n".join(hunk.new)).text
 
 
 def _append(text: str, hunk: Hunk, which: str) -> str:

@@ -5,7 +5,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mycode.core.errors import ToolError
-from mycode.tools.matching import Applied, NotFound, apply, find
+from mycode.tools.matching import NotFound, find
+from mycode.tools.replacing import Applied, apply
 
 
 def test_an_exact_and_unique_text_is_replaced() -> None:
@@ -216,6 +217,27 @@ def test_an_exact_edit_and_its_reverse_give_the_original(before: str, after: str
     changed = apply(text, f"<{old}>", f"<{new}>").text
     assert changed == f"{before}<{new}>{after}"
     assert apply(changed, f"<{new}>", f"<{old}>").text == text
+
+
+def _plain(text: str) -> list[str]:
+    return [line.rstrip(" \t") for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
+
+
+@given(
+    before=_TEXT, old=_TEXT.filter(bool), after=_TEXT, new=st.lists(st.sampled_from("NM \n"), max_size=6).map("".join)
+)
+def test_what_comes_in_the_place_is_the_new_text_whatever_the_line_ends(
+    before: str, old: str, after: str, new: str
+) -> None:
+    text = before + old + after
+    old = old.replace("\r\n", "\n").replace("\r", "\n")
+    try:
+        applied = apply(text, old, new)
+    except ToolError:
+        return
+    (span,) = find(text, old)
+    assert _plain(text[span.start : span.end]) == _plain(old) or span.form in ("indentation", "quotes")
+    assert _plain(applied.text[span.start : len(applied.text) - len(text) + span.end]) == _plain(new)
 
 
 _LINES = st.lists(st.text("ab (=", max_size=6).map(str.rstrip), min_size=1, max_size=6)
