@@ -131,6 +131,9 @@ class Checkpoints:
         return self._restore(rescue[:_REF], force=force)
 
     def _planned(self, ref: str) -> tuple[Rewind, Recorded, str]:
+        if not self._snapshots.available:
+            message = "There are no checkpoints: git is not installed."
+            raise SessionError(message)
         then = self._snapshots.tree_of(ref) if re.fullmatch("[0-9a-f]{7,40}", ref) else None
         if then is None:
             message = f"There is no checkpoint {ref} in this session."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import subprocess
 from collections.abc import Iterable, Mapping
@@ -14,6 +13,7 @@ from msgspec import Struct
 
 from mycode.core.checkpoints import FileChange
 from mycode.core.errors import SessionError
+from mycode.tools.walking import find_git, quiet_git
 
 # Nothing that a repository or its attributes could name is run, and no byte of a file is converted.
 _SETTINGS = {
@@ -138,9 +138,6 @@ class Snapshots:
     def _open(self) -> None:
         if self._ready:
             return
-        if not self.available:
-            message = "There are no checkpoints: git is not installed."
-            raise SessionError(message)
         try:
             self._store.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not (self._store / "HEAD").exists():
@@ -286,18 +283,9 @@ class Snapshots:
 
     def _person(self) -> dict[str, str]:
         """For reading what the person's own git says; it writes nothing."""
-        kept = {name: value for name, value in self._person_env.items() if name not in _REDIRECTING}
-        return {**kept, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
+        return quiet_git(self._person_env)
 
 
-def find_git(path: str, root: Path) -> str | None:
-    """The git of the system: never one that lies in the workspace or is found relative to a folder."""
-    places = [place for place in path.split(os.pathsep) if place.startswith("/")]
-    outside = [place for place in places if not Path(os.path.realpath(place)).is_relative_to(root)]
-    return shutil.which("git", path=os.pathsep.join(outside)) if outside else None
-
-
-_REDIRECTING = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR"})
 _KINDS: dict[str, Literal["created", "deleted"]] = {"A": "created", "D": "deleted"}
 
 

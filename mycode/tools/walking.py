@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
+import stat
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,8 +16,8 @@ if TYPE_CHECKING:
 
 _SKIPPED = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", ".mypy_cache", ".ruff_cache"})
 # Our own calls of git run nothing that a repository could name.
-SAFE_GIT = (
-    "git", "-c", "core.fsmonitor=", "-c", "core.hooksPath=/dev/null", "-c", "diff.external=", "-c", "core.pager=cat",
+SAFE_SETTINGS = (
+    "-c", "core.fsmonitor=", "-c", "core.hooksPath=/dev/null", "-c", "diff.external=", "-c", "core.pager=cat",
     "-c", "safe.bareRepository=explicit",
 )  # fmt: skip
 
@@ -28,18 +30,36 @@ def walk(root: Path, *, limit: int) -> Iterator[str]:
     return islice(_listed_by_git(root) or _walked(root), limit)
 
 
+def find_git(path: str, root: Path) -> str | None:
+    """The git of the system: never one that lies below `root` or is found relative to a folder."""
+    root = Path(os.path.realpath(root))
+    places = [place for place in path.split(os.pathsep) if place.startswith("/")]
+    outside = [place for place in places if not Path(os.path.realpath(place)).is_relative_to(root)]
+    return shutil.which("git", path=os.pathsep.join(outside)) if outside else None
+
+
+def quiet_git(env: Mapping[str, str]) -> dict[str, str]:
+    """The environment for reading with the person's git: the folder's own repository, no locks, no questions."""
+    kept = {name: value for name, value in env.items() if name not in _REDIRECTING}
+    return {**kept, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
+
+
+_REDIRECTING = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR"})
+
+
 def _listed_by_git(root: Path) -> list[str]:
     """What git lists, in our order; empty where there is no repository or no git."""
-    if not any((folder / ".git").exists() for folder in (root, *root.parents)):
+    program = find_git(os.environ.get("PATH", os.defpath), root)
+    if program is None or not any((folder / ".git").exists() for folder in (root, *root.parents)):
         return []
     try:
         asked = subprocess.run(
-            [*SAFE_GIT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            [program, *SAFE_SETTINGS, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
             cwd=root,
             capture_output=True,
             timeout=20,
             check=False,
-            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"},
+            env=quiet_git(os.environ),
         )
     except (OSError, subprocess.TimeoutExpired):
         return []
@@ -58,14 +78,28 @@ def _order(path: str) -> tuple[tuple[int, str], ...]:
 def _walked(root: Path) -> Iterator[str]:
     from pathspec import GitIgnoreSpec
 
+    def spec_of(file: Path) -> GitIgnoreSpec:
+        lines = _lines(file)
+        try:
+            return GitIgnoreSpec.from_lines(lines)
+        except ValueError:
+            return GitIgnoreSpec.from_lines(line for line in lines if readable(line))
+
+    def readable(line: str) -> bool:
+        """Git passes over a pattern that makes no sense; so do we."""
+        try:
+            GitIgnoreSpec.from_lines([line])
+        except ValueError:
+            return False
+        return True
+
     def inside(folder: Path, prefix: str, specs: list[tuple[str, GitIgnoreSpec]]) -> Iterator[str]:
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError:
             return
         if any(entry.name == ".gitignore" for entry in entries):
-            text = (folder / ".gitignore").read_text(encoding="utf-8", errors="replace")
-            specs = [*specs, (prefix, GitIgnoreSpec.from_lines(text.splitlines()))]
+            specs = [*specs, (prefix, spec_of(folder / ".gitignore"))]
         folders = []
         for entry in entries:
             path = prefix + entry.name
@@ -77,7 +111,17 @@ def _walked(root: Path) -> Iterator[str]:
         for deeper, deeper_prefix in folders:
             yield from inside(deeper, deeper_prefix, specs)
 
-    yield from inside(root, "", [])
+    yield from inside(root, "", [("", spec_of(root / ".git" / "info" / "exclude"))])
+
+
+def _lines(file: Path) -> list[str]:
+    """The lines of a regular file; none of anything else, which might never end."""
+    try:
+        if not stat.S_ISREG(file.stat().st_mode):
+            return []
+        return file.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
 
 
 def _ignored(path: str, specs: list[tuple[str, GitIgnoreSpec]]) -> bool:

@@ -15,7 +15,8 @@ from mycode.core.checkpoints import FileChange
 from mycode.core.errors import SessionError
 from mycode.core.messages import ToolCall
 from mycode.session.checkpoints import Checkpoints
-from mycode.session.snapshots import Limits, find_git
+from mycode.session.snapshots import Limits
+from mycode.tools.walking import find_git
 
 EDIT = ToolCall("c1", "edit_file", "{}")
 READ = ToolCall("c2", "read_file", "{}")

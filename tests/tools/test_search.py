@@ -1,6 +1,7 @@
 """Files and lines are found without what is ignored, with and without git, with and without ripgrep, alike."""
 
 import asyncio
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -60,6 +61,23 @@ def test_ignored_files_are_left_out_and_links_are_not_followed(project: Path) ->
 
 def test_a_walk_stops_at_its_limit(project: Path) -> None:
     assert len(list(walk(project, limit=3))) == 3
+
+
+def test_an_ignore_file_that_cannot_be_read_ignores_nothing(workspace: Path) -> None:
+    (workspace / "a").write_text("")
+    for name, make in (("folder", Path.mkdir), ("pipe", os.mkfifo)):
+        (workspace / name).mkdir()
+        make(workspace / name / ".gitignore")
+        (workspace / name / "b").write_text("")
+    found = [path for path in walk(workspace, limit=9) if not path.endswith(".gitignore")]
+    assert found == ["a", "folder/b", "pipe/b"]
+
+
+def test_a_pattern_without_sense_is_passed_over(workspace: Path) -> None:
+    (workspace / ".gitignore").write_text("!\na\n")
+    (workspace / "a").write_text("")
+    (workspace / "b").write_text("")
+    assert list(walk(workspace, limit=9)) == [".gitignore", "b"]
 
 
 async def test_files_are_found_by_glob_and_by_part_of_a_name(project: Path) -> None:
