@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from mycode.tools.matching import LINE_BREAK
+
 _LINES_SHOWN = 12
 _WIDTH_SHOWN = 160
 _WINDOWS_COMPARED = 12
@@ -16,8 +18,8 @@ def nearest_text(text: str, old: str) -> str:
     """A few lines for the model: the most similar place with line numbers and visible blanks, or nothing."""
     from rapidfuzz import fuzz, process
 
-    wanted = [line[:_COMPARED] for line in old.strip("\r\n").splitlines()[:_LINES_COMPARED]]
-    lines = [line[:_COMPARED] for line in text.splitlines()]
+    wanted = [line[:_COMPARED] for line in LINE_BREAK.split(old.strip("\r\n"))[:_LINES_COMPARED]]
+    lines = [line[:_COMPARED] for line in LINE_BREAK.split(text)]
     key = max(range(len(wanted)), key=lambda number: len(wanted[number].strip()), default=None)
     if key is None or not wanted[key].strip() or not lines:
         return ""

@@ -67,7 +67,7 @@ class Workspace:
         """A regular file, for reading bytes; anything that could hang or never end (FIFO, device) is refused."""
         resolved = Path(os.path.realpath(self.root / path))
         try:
-            handle = os.open(resolved, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            handle = os.open(resolved, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError as error:
             raise self._failure(resolved, error) from error
         try:

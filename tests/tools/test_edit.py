@@ -75,6 +75,11 @@ async def test_a_refusal_shows_the_nearest_text_with_numbers_and_visible_blanks(
     )
 
 
+async def test_lines_are_numbered_as_read_file_numbers_them(workspace: Path) -> None:
+    (workspace / "a").write_text("one\n\x0ctwo\u2028three\ntotal = a + b\n")
+    assert "3\ttotal = a + b\n" in await refused(workspace, "a", ("total = a - b", "x"))
+
+
 async def test_invisible_characters_are_shown_by_name(workspace: Path) -> None:
     (workspace / "a").write_text("total = a\u00a0+ b\u200b\n")
     assert "total = a<U+00A0>+ b<U+200B>" in await refused(workspace, "a", ("total = a + b", "x"))
