@@ -129,6 +129,14 @@ class Conversation:
             held += self.rows[index].tokens
         return self.rows[index:stop], index == 0 and self._loaded_from <= 1
 
+    def read_all(self) -> None:
+        """Reads what a restart left unread of a conversation without folds: the first fold stands for all of it."""
+        if self._log is None or self._loaded_from <= 1 or self.laid.head is not None:
+            return
+        self._load(self._log, 1)
+        self._facts, self._facts_upto, self._calls = FactLedger(), 0, {}
+        self._relay()
+
     def newest_undoable(self) -> Entry | None:
         """The newest change of the view that has not been taken back."""
         undone: set[int] = set()

@@ -244,8 +244,11 @@ class Folds:
         if not rows:
             yield Warned("There is nothing to summarize yet: what could be folded is folded already.")
             return
-        inner = rows[0].seq != self._talk.visible()[0].seq
         before = self._counted()
+        inner = rows[0].seq != self._talk.visible()[0].seq
+        if not inner:
+            self._talk.read_all()
+            rows = self._talk.visible()[: self._talk.after(rows[-1].seq) - self._talk.first_visible()]
         least = self._policy.auto.min_saving * before
         if sum(row.tokens for row in rows) < least and not rebase:
             yield Warned("A summary would free too little now, so nothing was changed.")

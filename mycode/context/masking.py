@@ -49,7 +49,7 @@ def plan(
     nor todo lists, plans and questions, nor what the newest answer called for.
     """
     candidates = _candidates(rows, laid, settings, protected_tokens, spared)
-    candidates.sort(key=lambda found: (found.rank, -found.row.tokens))
+    candidates.sort(key=lambda found: (found.rank, -found.row.tokens, found.row.seq))
     stubs: dict[int, str] = {}
     freed = 0
     for found in candidates:

@@ -316,7 +316,7 @@ def fold_target(policy: Policy, info: ModelInfo) -> int:
     size = window(policy, info)
     if policy.window.target_context_tokens:
         return min(policy.window.target_context_tokens, size - reserve(policy, info))
-    return int(policy.auto.reset_ratio * min(size, size - reserve(policy, info)))
+    return round(policy.auto.reset_ratio * min(size, size - reserve(policy, info)))
 
 
 def summary_budget(policy: Policy, room: int, folded: int, previous: int = 0) -> int:

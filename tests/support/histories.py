@@ -51,7 +51,7 @@ def steps(draw: st.DrawFn) -> list[Message]:
     return [answer, *draw(st.permutations(replies))]
 
 
-def histories(longest: int = 30) -> st.SearchStrategy[list[Message]]:
+def histories(longest: int = 20) -> st.SearchStrategy[list[Message]]:
     """Mostly sensible histories, with strays."""
     piece = st.one_of(steps(), steps(), steps(), users.map(lambda m: [m]), messages.map(lambda m: [m]))
     return st.lists(piece, max_size=longest).map(lambda pieces: [message for piece in pieces for message in piece])

@@ -1,0 +1,100 @@
+import asyncio
+import json
+from collections.abc import AsyncIterator
+
+from mycode.context.policy import Masking, Policy, Summary
+from mycode.core.events import SummaryFinished
+from mycode.core.messages import AssistantMessage
+from mycode.core.models import ModelRequest
+from mycode.core.summaries import SummaryRecord
+from tests.support.context_doubles import Chat, Script
+
+POLICY = Policy(summary=Summary(strategy="llm"), masking=Masking(enabled=False))
+ANSWER = json.dumps({"summary": "Prepared ahead."})
+
+
+def nearly_full(model: Script) -> Chat:
+    chat = Chat(40_000, policy=POLICY, models=[model])
+    while chat.manager.usage().ratio < 0.66:
+        chat.turns(1, size=4_000)
+    return chat
+
+
+async def fill_and_fold(chat: Chat) -> SummaryRecord:
+    while (trigger := chat.manager.due()) is None:
+        chat.turns(1, size=4_000)
+    events = await chat.fold(trigger)
+    record = next(e.entry.body for e in events if isinstance(e, SummaryFinished))
+    assert isinstance(record, SummaryRecord)
+    return record
+
+
+async def test_a_summary_prepared_ahead_is_laid_without_asking_again():
+    model = Script(ANSWER)
+    chat = nearly_full(model)
+    assert chat.manager.precompute()
+    await chat.manager.settle_precompute()
+    record = await fill_and_fold(chat)
+    assert len(model.requests) == 1
+    assert record.narrative.startswith("Prepared ahead.")
+
+
+async def test_below_the_ratio_nothing_is_prepared():
+    model = Script(ANSWER)
+    chat = Chat(40_000, policy=POLICY, models=[model])
+    chat.turns(3, size=4_000)
+    assert not chat.manager.precompute()
+
+
+async def test_only_one_preparation_runs_and_the_same_past_is_prepared_once():
+    model = Script(ANSWER)
+    chat = nearly_full(model)
+    assert chat.manager.precompute()
+    assert not chat.manager.precompute()
+    await chat.manager.settle_precompute()
+    assert not chat.manager.precompute()
+    assert len(model.requests) == 1
+
+
+async def test_a_change_of_the_past_makes_what_was_prepared_worthless():
+    model = Script(ANSWER)
+    chat = nearly_full(model)
+    chat.manager.precompute()
+    await chat.manager.settle_precompute()
+    chat.log.write(chat.manager.drop([1]).entry)
+    await fill_and_fold(chat)
+    assert len(model.requests) == 2
+
+
+class Hanging(Script):
+    """A model that never answers; tells when it was asked and when it was let go."""
+
+    def __init__(self) -> None:
+        super().__init__("")
+        self.asked, self.gone = asyncio.Event(), asyncio.Event()
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[AssistantMessage]:  # type: ignore[override]  # no deltas
+        self.asked.set()
+        try:
+            await asyncio.Event().wait()
+            yield AssistantMessage("never")
+        finally:
+            self.gone.set()
+
+
+async def test_a_preparation_can_be_cancelled():
+    model = Hanging()
+    chat = nearly_full(model)
+    assert chat.manager.precompute()
+    await model.asked.wait()
+    chat.manager.cancel_precompute()
+    await model.gone.wait()
+
+
+async def test_a_preparation_that_fails_costs_nothing():
+    model = Script("no json", ANSWER)
+    chat = nearly_full(model)
+    chat.manager.precompute()
+    await chat.manager.settle_precompute()
+    record = await fill_and_fold(chat)
+    assert record.strategy == "llm"

@@ -1,0 +1,215 @@
+"""When a session folds by itself, and that it never folds in vain for long."""
+
+from __future__ import annotations
+
+from mycode.context.policy import Auto, Keep, Masking, Policy, Window
+from mycode.core.errors import ContextOverflow
+from mycode.core.events import ContextMasked, SummaryFinished, Warned
+from mycode.core.messages import AssistantMessage, ToolResult, UserMessage
+from mycode.core.summaries import SummaryRecord
+from mycode.core.usage import Usage
+from tests.support.context_doubles import Chat, call, model_info
+
+NO_MASKS = Masking(enabled=False)
+PLAIN = Policy(masking=NO_MASKS)
+
+
+async def say_and_fold(chat: Chat, number: int, size: int) -> list[int]:
+    """So many turns; the message numbers at which something was folded."""
+    folds = []
+    for _ in range(number):
+        chat.turns(1, size=size)
+        if (trigger := chat.manager.due()) is not None:
+            if any(isinstance(event, SummaryFinished) for event in await chat.fold(trigger)):
+                folds.append(chat.log.last_seq())
+    return folds
+
+
+async def test_one_long_thread_folds_once_when_four_fifths_are_full():
+    chat = Chat(20_000, policy=PLAIN)
+    ratios = []
+    while True:
+        chat.turns(1, size=2_000)
+        ratios.append(chat.manager.usage().ratio)
+        if (trigger := chat.manager.due()) is not None:
+            break
+    assert trigger.reason in {"ratio", "emergency"}
+    assert ratios[-2] < 0.8 <= ratios[-1]
+    await chat.fold(trigger)
+    assert chat.manager.due() is None
+    assert chat.manager.usage().ratio < 0.7
+
+
+async def test_a_burst_of_five_messages_folds_once():
+    chat = Chat(20_000, policy=Policy(masking=NO_MASKS, window=Window(reserved_output_tokens=100)))
+    chat.turns(7, size=8_000)
+    folds = 0
+    for n in range(5):
+        chat.say(f"burst {n} " + "x" * 1_500)
+        if (trigger := chat.manager.due()) is not None:
+            folds += any(isinstance(e, SummaryFinished) for e in await chat.fold(trigger))
+    assert folds == 1
+
+
+async def test_a_small_burst_after_a_fold_is_left_alone():
+    chat = Chat(20_000, policy=PLAIN)
+    await say_and_fold(chat, 12, 6_000)
+    assert chat.manager.usage().summaries >= 1
+    chat.say("a", AssistantMessage("b"), "c")
+    assert chat.manager.due() is None
+
+
+async def test_a_window_of_two_thousand_tokens_is_folded_again_and_again_and_goes_on():
+    chat = Chat(2_000, policy=PLAIN)
+    folds = await say_and_fold(chat, 60, 800)
+    assert len(folds) > 5
+    assert chat.manager.usage().tokens <= 2_000
+    assert (
+        chat.manager.view()[-1]
+        == AssistantMessage(
+            f"It defines function_{chat.log.last_seq() - 3} in src/module_{chat.log.last_seq() - 3}.py."
+        )
+        or chat.manager.usage().summaries
+    )
+
+
+async def test_one_message_larger_than_the_window_still_ends_in_a_request_that_fits():
+    chat = Chat(8_000)
+    huge = "start " + "x" * 100_000 + " end"
+    chat.say("hello", AssistantMessage("hi"), UserMessage(huge))
+    trigger = chat.manager.due()
+    assert trigger is not None
+    assert trigger.emergency
+    await chat.fold(trigger)
+    sent = chat.manager.fit()
+    assert sum(len(m.text) for m in sent) // 4 < 8_000
+    newest = sent[-1].text
+    assert newest.startswith("start ")
+    assert newest.endswith(" end")
+    assert "history_expand m3" in newest
+    assert chat.log.entries[2].body == UserMessage(huge)
+
+
+async def test_one_turn_larger_than_the_window_keeps_the_prompt_and_fits():
+    chat = Chat(16_000)
+    chat.say("Refactor everything, but never touch the database.")
+    for n in range(40):
+        chat.say(call(f"c{n}", "read_file", f'{{"path": "f{n}.py"}}'), ToolResult(f"c{n}", f"line_{n} " * 500))
+        if (trigger := chat.manager.due()) is not None:
+            await chat.fold(trigger)
+        sent = chat.manager.fit()
+        assert sum(len(m.text) for m in sent) // 4 < 16_000
+        assert UserMessage("Refactor everything, but never touch the database.") in sent
+
+
+async def test_masking_alone_is_tried_first():
+    policy = Policy(auto=Auto(message_threshold=0))
+    chat = Chat(40_000, policy=policy)
+    while chat.manager.due() is None:
+        chat.turns(1, size=8_000)
+    trigger = chat.manager.due()
+    assert trigger is not None
+    events = await chat.fold(trigger)
+    assert [type(event) for event in events] == [ContextMasked]
+    assert chat.manager.usage().ratio <= 0.55
+    assert chat.manager.usage().masked > 0
+    assert chat.manager.due() is None
+
+
+async def test_what_cannot_be_folded_is_explained_once_and_then_left_alone():
+    chat = Chat(10_000, policy=Policy(keep=Keep(recent_messages=2)))
+    chat.say("begin", AssistantMessage("ok"), UserMessage("y" * 45_000))
+    told = []
+    for _ in range(6):
+        trigger = chat.manager.due()
+        if trigger is None:
+            break
+        told += [e.text for e in await chat.fold(trigger) if isinstance(e, Warned)]
+    assert chat.manager.due() is None
+    assert any(text.startswith("Summarizing no longer helps: of 10,000 tokens, user alone takes") for text in told)
+    chat.say("z" * 8_000)
+    assert chat.manager.due() is not None
+
+
+async def test_an_overflow_is_answered_by_rules_and_the_limit_is_learned():
+    chat = Chat(100_000)
+    chat.turns(20, size=8_000)
+    assert chat.manager.due() is None
+    chat.manager.fit()
+    events = [event async for event in chat.manager.overflow(ContextOverflow("too long", limit=20_000))]
+    assert isinstance(events[0], Warned)
+    assert chat.manager.usage().window == 20_000
+    sent = chat.manager.fit()
+    assert sum(len(m.text) for m in sent) // 4 < 20_000
+
+
+async def test_an_overflow_that_names_nothing_still_makes_the_next_request_smaller():
+    chat = Chat(100_000)
+    chat.turns(20, size=8_000)
+    before = sum(len(m.text) for m in chat.manager.fit())
+    _ = [event async for event in chat.manager.overflow(ContextOverflow("too long"))]
+    assert sum(len(m.text) for m in chat.manager.fit()) < 0.8 * before
+
+
+def test_a_switch_to_a_smaller_window_is_noticed():
+    chat = Chat(200_000)
+    chat.turns(20, size=8_000)
+    assert chat.manager.due("model_switch") is None
+    chat.manager.switch_model(model_info(50_000))
+    trigger = chat.manager.due("model_switch")
+    assert trigger is not None
+    assert trigger.reason in {"model_switch", "emergency"}
+
+
+def test_calibration_is_learned_slowly_and_kept_by_model():
+    chat = Chat(200_000)
+    chat.say("x" * 4_000)
+    for _ in range(30):
+        chat.manager.fit()
+        chat.manager.observe(Usage(input_tokens=1_500))
+    assert 1.35 < chat.manager.calibration < 1.55
+    chat.manager.switch_model(model_info(200_000, name="other"))
+    assert chat.manager.calibration == 1.0
+    chat.manager.switch_model(model_info(200_000))
+    assert chat.manager.calibration > 1.35
+
+
+def test_one_wild_figure_moves_the_calibration_by_a_step_at_most():
+    chat = Chat(200_000)
+    chat.say("x" * 4_000)
+    chat.manager.fit()
+    chat.manager.observe(Usage(input_tokens=1_000_000))
+    assert chat.manager.calibration == 1.15
+
+
+async def test_a_resumed_session_that_is_too_full_folds_on_the_question():
+    chat = Chat(200_000)
+    chat.turns(40, size=4_000)
+    again = chat.again(window=40_000)
+    trigger = again.manager.due("resume")
+    assert trigger is not None
+    events = await again.fold(trigger)
+    assert any(isinstance(e, SummaryFinished | ContextMasked) for e in events)
+    assert again.manager.due("resume") is None
+
+
+async def test_a_long_session_is_resumed_without_reading_all_of_it():
+    chat = Chat(20_000, policy=PLAIN)
+    await say_and_fold(chat, 60, 4_000)
+    again = chat.again(window=20_000, policy=PLAIN)
+    assert len(again.log.was_read) < len(chat.log.entries) // 4
+    assert again.manager.view() == chat.manager.view()
+
+
+async def test_a_long_session_without_folds_is_read_from_its_end_and_the_rest_at_the_next_fold():
+    chat = Chat(10_000_000)
+    chat.turns(1_000, size=1_000)
+    again = chat.again(window=16_000)
+    assert len(again.log.was_read) < 1_000
+    trigger = again.manager.due("resume")
+    assert trigger is not None
+    events = await again.fold(trigger)
+    record = next(e.entry.body for e in events if isinstance(e, SummaryFinished))
+    assert isinstance(record, SummaryRecord)
+    assert record.covers[0] == 1
+    assert "module_1.py" in "\n".join(m.text for m in again.manager.view()) or len(record.message_ids) > 1_000
