@@ -74,7 +74,7 @@ A hunk has unchanged lines (each after one blank), - and + lines; they must be u
             try:
                 outcome.add(change)
             except ToolError as error:
-                which = f"File {number} of {len(changes)}: " if len(changes) > 1 else ""
+                which = f"File {number} of {len(changes)}, " if len(changes) > 1 else ""
                 name = "" if str(error).startswith(change.path) else f"{change.path}: "
                 message = f"{which}{name}{error}\nNothing was changed."
                 raise ToolError(message) from error

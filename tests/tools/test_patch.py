@@ -207,7 +207,7 @@ async def test_a_change_that_does_not_fit_leaves_the_other_files_alone_too(works
     lay(workspace, _FILES)
     body = "*** Add File: new\n+x\n*** Delete File: folder/b\n*** Update File: a\n@@\n-missing\n+y"
     action = ApplyPatch(Workspace(workspace)).plan(wrapped(body))
-    assert action.fails == "File 3 of 3: a: The old lines are not in the file.\nNothing was changed."
+    assert action.fails == "File 3 of 3, a: The old lines are not in the file.\nNothing was changed."
     with pytest.raises(ToolError):
         await apply(Workspace(workspace), body)
     assert tree_of(workspace) == _FILES
