@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def lane_of(model: Model) -> type:
     assert isinstance(model, RetryingModel)
-    return type(model._inner)
+    return type(model.inner)
 
 
 @pytest.mark.parametrize(
