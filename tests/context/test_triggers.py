@@ -19,14 +19,15 @@ async def say_and_fold(chat: Chat, number: int, size: int) -> list[int]:
     folds = []
     for _ in range(number):
         chat.turns(1, size=size)
-        if (trigger := chat.manager.due()) is not None:
-            if any(isinstance(event, SummaryFinished) for event in await chat.fold(trigger)):
-                folds.append(chat.log.last_seq())
+        trigger = chat.manager.due()
+        events = await chat.fold(trigger) if trigger is not None else []
+        if any(isinstance(event, SummaryFinished) for event in events):
+            folds.append(chat.log.last_seq())
     return folds
 
 
 async def test_one_long_thread_folds_once_when_four_fifths_are_full():
-    chat = Chat(20_000, policy=PLAIN)
+    chat = Chat(20_000, policy=Policy(auto=Auto(message_threshold=0), masking=NO_MASKS))
     ratios = []
     while True:
         chat.turns(1, size=2_000)
@@ -64,13 +65,6 @@ async def test_a_window_of_two_thousand_tokens_is_folded_again_and_again_and_goe
     folds = await say_and_fold(chat, 60, 800)
     assert len(folds) > 5
     assert chat.manager.usage().tokens <= 2_000
-    assert (
-        chat.manager.view()[-1]
-        == AssistantMessage(
-            f"It defines function_{chat.log.last_seq() - 3} in src/module_{chat.log.last_seq() - 3}.py."
-        )
-        or chat.manager.usage().summaries
-    )
 
 
 async def test_one_message_larger_than_the_window_still_ends_in_a_request_that_fits():
@@ -212,4 +206,4 @@ async def test_a_long_session_without_folds_is_read_from_its_end_and_the_rest_at
     record = next(e.entry.body for e in events if isinstance(e, SummaryFinished))
     assert isinstance(record, SummaryRecord)
     assert record.covers[0] == 1
-    assert "module_1.py" in "\n".join(m.text for m in again.manager.view()) or len(record.message_ids) > 1_000
+    assert len(record.message_ids) > 3_900
