@@ -10,7 +10,7 @@ import secrets
 import shutil
 import signal
 import subprocess
-import tempfile
+import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -18,6 +18,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from mycode.core.errors import ToolError
+from mycode.tools.watchdog import Watchdog
 
 HEAD_BYTES = 4_000_000
 TAIL_BYTES = 500_000
@@ -25,7 +26,9 @@ KILL_AFTER = 2.0
 _GRACE = 0.3
 _MARK = "MYCODE_CALL"
 _SECRET_NAME = re.compile(
-    r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|PRIVATE)(?:_|$)|_AUTH$", re.IGNORECASE
+    r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|CREDENTIALS?|PRIVATE)(?:_|$)|_(?:KEYS|TOKENS|SECRETS)$"
+    r"|PASSWORD|PASSWD|PASSPHRASE|_PWD$|_AUTH$",
+    re.IGNORECASE,
 )
 _CALM = {"PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "TERM": "dumb"}
 
@@ -42,23 +45,59 @@ class Ended(Struct, frozen=True):
     dropped: int = 0
 
 
+class Kept:
+    """The head and the tail of an output, and how much lay between them. Safe to add to and read from two threads."""
+
+    def __init__(self) -> None:
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._lock = threading.Lock()
+        self.dropped = 0
+
+    def add(self, data: bytes) -> None:
+        with self._lock:
+            room = HEAD_BYTES - len(self._head)
+            self._head += data[:room]
+            self._tail += data[room:]
+            if len(self._tail) > 2 * TAIL_BYTES:
+                self.dropped += len(self._tail) - TAIL_BYTES
+                del self._tail[:-TAIL_BYTES]
+
+    def text(self) -> str:
+        with self._lock:
+            head, tail = self._head.decode("utf-8", "replace"), self._tail.decode("utf-8", "replace")
+        gap = f"\n[{self.dropped:,} bytes were not kept]\n" if self.dropped else ""
+        return head + gap + tail
+
+    def newest(self, count: int) -> str:
+        """About the last `count` bytes."""
+        with self._lock:
+            data = bytes(self._tail[-count:])
+            if len(data) < count:
+                data = bytes(self._head[-(count - len(data)) :]) + data
+        return data.decode("utf-8", "replace")
+
+
 class Job(Struct, frozen=True):
-    """A command in the background; its output goes to `file`."""
+    """A command in the background. Its output is drained all the time, its ends are kept in `kept`."""
 
     id: str
     command: str
-    file: Path
+    kept: Kept
     process: subprocess.Popen[bytes]
-    started: float
+    mark: str
+    drain: threading.Thread
+
+    @property
+    def alive(self) -> bool:
+        """Whether the command, or something it started that still holds its output, runs."""
+        return self.process.poll() is None or self.drain.is_alive()
 
 
 def child_environment(env: Mapping[str, str]) -> dict[str, str]:
     """The environment of a command: no keys, tokens or passwords, no pager, no questions from git."""
-    kept = {name: value for name, value in env.items() if not _SECRET_NAME.search(name) or name in _HARMLESS}
+    kept = {name: value for name, value in env.items() if not _SECRET_NAME.search(name)}
     return {**kept, **_CALM}
-
-
-_HARMLESS = frozenset({"SSH_AUTH_SOCK", "XDG_SESSION_ID"})
 
 
 class Processes:
@@ -70,7 +109,10 @@ class Processes:
         self._folder = folder
         self._env = child_environment(env)
         self._wrap = wrap
-        self._shell = shutil.which("bash", path=env.get("PATH")) or "/bin/sh"
+        self._shell = _find_shell(env)
+        self._mark = secrets.token_hex(8)
+        self._watchdog = Watchdog(f"{_MARK}={self._mark}-")
+        self._started = 0
         self._jobs: dict[str, Job] = {}
 
     async def run(self, command: str, timeout: float, report: Callable[[str], None]) -> Ended:
@@ -79,13 +121,12 @@ class Processes:
         Output is kept up to 4.5 MB (head and tail) and drained beyond, so that a child never blocks.
         """
         loop = asyncio.get_running_loop()
-        mark = secrets.token_hex(8)
         started = time.monotonic()
-        process = self._start(command, subprocess.PIPE, mark)
+        process, mark = self._start(command)
         assert process.stdout is not None
         pipe = process.stdout.fileno()
         os.set_blocking(pipe, False)
-        kept = _Kept()
+        kept = Kept()
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         closed = asyncio.Event()
 
@@ -112,20 +153,23 @@ class Processes:
                 exit_code = ended.result()
                 await _within(closed, _GRACE)
         finally:
-            await _kill(process, mark, ended)
-            await _within(closed, _GRACE)
-            loop.remove_reader(pipe)
-            process.stdout.close()
+            try:
+                await _kill(process, mark, ended)
+                await _within(closed, _GRACE)
+            finally:
+                loop.remove_reader(pipe)
+                process.stdout.close()
+                self._watchdog.ended(process.pid)
         return Ended(kept.text(), exit_code, time.monotonic() - started, kept.dropped)
 
     def start_job(self, command: str) -> Job:
         """Starts a command that may outlive its turn; its output can be looked at by its id."""
-        number = len(self._jobs) + 1
-        handle, name = tempfile.mkstemp(prefix=f"job-{number}-", suffix=".log")
-        with os.fdopen(handle, "wb") as out:
-            process = self._start(command, out.fileno(), f"job{secrets.token_hex(8)}")
-        job = Job(f"b{number}", command, Path(name), process, time.monotonic())
+        process, mark = self._start(command)
+        kept = Kept()
+        drain = threading.Thread(target=_drain, args=(process, kept), name="job output", daemon=True)
+        job = Job(f"b{len(self._jobs) + 1}", command, kept, process, mark, drain)
         self._jobs[job.id] = job
+        drain.start()
         return job
 
     def job(self, job_id: str) -> Job:
@@ -136,75 +180,75 @@ class Processes:
         return self._jobs[job_id]
 
     def running(self) -> list[Job]:
-        return [job for job in self._jobs.values() if job.process.poll() is None]
+        return [job for job in self._jobs.values() if job.alive]
 
     def stop(self, job: Job) -> None:
         """Ends a job and what it started: politely, then for good."""
-        _signal(job.process.pid, signal.SIGTERM)
-        try:
-            job.process.wait(KILL_AFTER)
-        except subprocess.TimeoutExpired:
-            pass
-        _signal(job.process.pid, signal.SIGKILL)
+        if job.alive:
+            _signal(job.process.pid, signal.SIGTERM)
+            job.drain.join(KILL_AFTER)
+            _signal(job.process.pid, signal.SIGKILL)
+            for pid in _marked(job.mark):
+                _signal(pid, signal.SIGKILL, group=False)
         job.process.wait()
+        job.drain.join(KILL_AFTER)
+        self._watchdog.ended(job.process.pid)
 
     def stop_all(self) -> None:
-        """Ends every job that still runs and removes their output; for the end of the session."""
+        """Ends every job that still runs; for the end of the session."""
         for job in self._jobs.values():
-            if job.process.poll() is None:
-                self.stop(job)
-            job.file.unlink(missing_ok=True)
+            self.stop(job)
         self._jobs.clear()
+        self._watchdog.close()
 
-    def _start(self, command: str, out: int, mark: str) -> subprocess.Popen[bytes]:
+    def _start(self, command: str) -> tuple[subprocess.Popen[bytes], str]:
+        """A command in a group of its own, and the mark by which those are found that leave the group."""
+        self._started += 1
+        mark = f"{self._mark}-{self._started}"
         argv = self._wrap((self._shell, "-c", command), str(self._folder))
         try:
-            return subprocess.Popen(
+            process = subprocess.Popen(
                 argv,
                 cwd=self._folder,
                 env={**self._env, _MARK: mark},
                 stdin=subprocess.DEVNULL,
-                stdout=out,
+                stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:
             message = f"The command cannot be started: {error}."
             raise ToolError(message) from error
+        self._watchdog.began(process.pid)
+        return process, mark
 
 
-class _Kept:
-    """The head and the tail of an output, and how much lay between them."""
+def _find_shell(env: Mapping[str, str]) -> str:
+    """The bash of the system before any that a path may name; sh where there is none."""
+    usual = (path for path in ("/bin/bash", "/usr/bin/bash") if Path(path).exists())
+    return next(usual, None) or shutil.which("bash", path=env.get("PATH")) or "/bin/sh"
 
-    def __init__(self) -> None:
-        self._head = bytearray()
-        self._tail = bytearray()
-        self.dropped = 0
 
-    def add(self, data: bytes) -> None:
-        room = HEAD_BYTES - len(self._head)
-        self._head += data[:room]
-        self._tail += data[room:]
-        if len(self._tail) > 2 * TAIL_BYTES:
-            self.dropped += len(self._tail) - TAIL_BYTES
-            del self._tail[:-TAIL_BYTES]
-
-    def text(self) -> str:
-        head = self._head.decode("utf-8", "replace")
-        if not self._tail:
-            return head
-        gap = f"\n[{self.dropped:,} bytes were not kept]\n" if self.dropped else ""
-        return head + gap + self._tail.decode("utf-8", "replace")
+def _drain(process: subprocess.Popen[bytes], kept: Kept) -> None:
+    assert process.stdout is not None
+    with process.stdout as pipe:
+        while data := os.read(pipe.fileno(), 1 << 16):
+            kept.add(data)
 
 
 async def _kill(process: subprocess.Popen[bytes], mark: str, ended: asyncio.Future[int]) -> None:
-    """Nothing of the command is left: its group first, then whoever left the group but carries the mark."""
+    """Nothing of the command is left: its group first, then whoever left the group but carries the mark.
+
+    Being cancelled once more only makes it impatient.
+    """
     _signal(process.pid, signal.SIGTERM)
-    if not ended.done():
-        await asyncio.wait([ended], timeout=KILL_AFTER)
-    _signal(process.pid, signal.SIGKILL)
-    for pid in _marked(mark):
-        _signal(pid, signal.SIGKILL, group=False)
+    try:
+        if not ended.done():
+            await asyncio.wait([ended], timeout=KILL_AFTER)
+    finally:
+        _signal(process.pid, signal.SIGKILL)
+        for pid in _marked(mark):
+            _signal(pid, signal.SIGKILL, group=False)
     if not ended.done():
         await asyncio.wait([ended])
 

@@ -72,12 +72,9 @@ class ShellJob:
 
     async def run(self, args: ShellJobArgs, _report: Report) -> ToolOutput:
         job = self._processes.job(args.id)
-        if args.stop and job.process.poll() is None:
+        if args.stop and job.alive:
             await asyncio.to_thread(self._processes.stop, job)
-        with job.file.open("rb") as file:
-            size = file.seek(0, 2)
-            file.seek(max(0, size - _JOB_TAIL))
-            output = file.read().decode("utf-8", "replace")
+        output = job.kept.newest(_JOB_TAIL)
         code = job.process.poll()
         state = f"{job.id} still runs" if code is None else f"exit code: {code}"
         text = f"{output.rstrip(chr(10))}\n{state}" if output.strip() else state

@@ -3,19 +3,23 @@
 import asyncio
 import os
 import resource
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from mycode.core.errors import ToolError
 from mycode.core.tools import CommandDisplay
-from mycode.tools.processes import HEAD_BYTES, TAIL_BYTES, Processes, child_environment
+from mycode.tools.processes import HEAD_BYTES, TAIL_BYTES, Kept, Processes, child_environment
 from mycode.tools.shell import ExecuteBash, ExecuteBashArgs, ShellJob, ShellJobArgs
 
 
 @pytest.fixture
-def processes(workspace: Path) -> Processes:
-    return Processes(workspace, os.environ, lambda argv, _cwd: argv)
+def processes(workspace: Path) -> Iterator[Processes]:
+    made = Processes(workspace, os.environ, lambda argv, _cwd: argv)
+    yield made
+    made.stop_all()
 
 
 async def _text(processes: Processes, command: str, timeout: float = 20.0) -> str:
@@ -80,6 +84,47 @@ async def test_cancelling_kills_the_whole_group(processes: Processes, workspace:
     assert await _gone(int(file.read_text()))
 
 
+async def test_being_cancelled_twice_still_kills(processes: Processes, workspace: Path) -> None:
+    stubborn = "trap '' TERM; echo $$ > pid; while :; do sleep 0.05; done"
+    task = asyncio.create_task(_text(processes, stubborn, timeout=100))
+    file = workspace / "pid"
+    while not (file.exists() and file.read_text().strip()):
+        await asyncio.sleep(0.01)
+    task.cancel()
+    await asyncio.sleep(0.05)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await _gone(int(file.read_text()))
+
+
+_KILLED = """
+import asyncio, os, sys
+from pathlib import Path
+from mycode.tools.processes import Processes
+
+async def story():
+    processes = Processes(Path.cwd(), os.environ, lambda argv, _: argv)
+    await processes.run("true", 9, lambda _: None)
+    processes.start_job("echo $$ >> pids; setsid sleep 300 & echo $! >> pids; wait")
+    await processes.run("echo $$ >> pids; sleep 300 & echo $! >> pids; wait", 300, lambda _: None)
+
+asyncio.run(story())
+"""
+
+
+async def test_when_the_program_is_killed_its_commands_end_too(workspace: Path) -> None:
+    program = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", _KILLED, cwd=workspace, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    )
+    file = workspace / "pids"
+    while not file.exists() or len(file.read_text().split()) < 4:
+        await asyncio.sleep(0.01)
+    program.kill()
+    await program.wait()
+    assert [await _gone(int(pid)) for pid in file.read_text().split()] == [True] * 4
+
+
 async def test_a_flood_is_drained_and_only_its_ends_are_kept(processes: Processes) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     ended = await processes.run("yes 0123456789 | head -c 200000000; echo the end", 60, lambda _text: None)
@@ -101,14 +146,19 @@ async def test_keys_do_not_reach_commands_and_nothing_pages_or_asks(workspace: P
         "OPENAI_API_KEY": "k",
         "GITHUB_TOKEN": "t",
         "DB_PASSWORD": "p",
+        "PGPASSWORD": "p",
+        "MYSQL_PWD": "p",
+        "AWS_SECRET_ACCESS_KEY": "s",
+        "SSH_AUTH_SOCK": "kept",
         "LANG": "C",
         "KEYS": "x",
     }
     processes = Processes(workspace, env, lambda argv, _cwd: argv)
     text = await _text(processes, "env")
     names = {line.partition("=")[0] for line in text.splitlines()}
-    assert names & {"OPENAI_API_KEY", "GITHUB_TOKEN", "DB_PASSWORD"} == set()
-    assert {"LANG", "KEYS", "PAGER", "GIT_TERMINAL_PROMPT"} <= names
+    secret = {"OPENAI_API_KEY", "GITHUB_TOKEN", "DB_PASSWORD", "PGPASSWORD", "MYSQL_PWD", "AWS_SECRET_ACCESS_KEY"}
+    assert names & secret == set()
+    assert {"LANG", "KEYS", "SSH_AUTH_SOCK", "PWD", "PAGER", "GIT_TERMINAL_PROMPT"} <= names
     assert child_environment(env)["TERM"] == "dumb"
 
 
@@ -124,10 +174,38 @@ async def test_a_background_job_goes_on_is_looked_at_and_stopped(processes: Proc
     assert processes.running() == []
 
 
+async def test_a_job_that_floods_is_drained_and_its_ends_are_kept(processes: Processes) -> None:
+    job = processes.start_job("yes 0123456789 | head -c 30000000; echo the end")
+    while job.alive:
+        await asyncio.sleep(0.01)
+    assert job.kept.newest(20).endswith("the end\n")
+    assert job.kept.dropped > 30_000_000 - HEAD_BYTES - 2 * TAIL_BYTES - 100
+    processes.stop_all()
+
+
+async def test_what_a_finished_job_left_behind_is_stopped_with_it(processes: Processes) -> None:
+    job = processes.start_job("sleep 300 & setsid sleep 300 & echo $!; exit 0")
+    job.process.wait()
+    while "\n" not in job.kept.text():
+        await asyncio.sleep(0.01)
+    assert processes.running() == [job]
+    await ShellJob(processes).run(ShellJobArgs(job.id, stop=True), lambda _text: None)
+    assert await _gone(int(job.kept.text()))
+    assert processes.running() == []
+
+
+async def test_the_newest_output_reaches_from_the_tail_into_the_head() -> None:
+    kept = Kept()
+    kept.add(b"x" * (HEAD_BYTES - 3) + b"abc")
+    kept.add(b"def")
+    assert (kept.newest(4), kept.newest(3), kept.dropped) == ("cdef", "def", 0)
+    assert len(kept.text()) == HEAD_BYTES + 3
+
+
 async def test_jobs_end_with_the_session(processes: Processes) -> None:
     job = processes.start_job("sleep 300")
     processes.stop_all()
-    assert (job.process.poll(), job.file.exists()) == (-15, False)
+    assert (job.process.poll(), job.alive, processes.running()) == (-15, False, [])
 
 
 async def test_an_unknown_job_names_those_there_are(processes: Processes) -> None:
