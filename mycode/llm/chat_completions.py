@@ -46,6 +46,7 @@ class ChatCompletionsModel:
         self._load_image = load_image
         self._effort = effort
         self._missing_key = missing_key
+        self._api_key = api_key
         self._http = HttpStream(base_url, first_byte_timeout=first_byte_timeout, idle_timeout=idle_timeout)
         self._path = "/" + base_url.partition("://")[2].partition("/")[2].strip("/") + "/chat/completions"
         self._path = self._path.replace("//", "/")
@@ -118,6 +119,8 @@ class ChatCompletionsModel:
             to = head.headers.get("location", "elsewhere")
             return BadRequest(f"{self._http.where} sends requests on to {to}: set that as the base URL.")
         text = faults.body_text(await self._http.error_body(post))
+        if self._api_key:
+            text = text.replace(self._api_key, "[the key]")
         return faults.fault(
             text,
             status=head.status,

@@ -102,11 +102,13 @@ def open_model(choice: ModelChoice, env: Mapping[str, str]) -> Model:
 
 def warm(model: Model) -> None:
     """Imports litellm (seconds of work) if a request to this model would: for a thread that nobody waits for."""
-    inner = model.inner if isinstance(model, RetryingModel) else model
+    inner: object = model
+    while (wrapped := getattr(inner, "inner", None)) is not None:
+        inner = wrapped
     if type(inner).__name__ == "LitellmModel":
-        from mycode.llm.litellm_model import warm as import_litellm
+        from mycode.llm.litellm_model import warm as warm_litellm
 
-        import_litellm()
+        warm_litellm(model.info.name)
 
 
 def full_name(choice: ModelChoice) -> str:

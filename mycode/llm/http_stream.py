@@ -155,7 +155,10 @@ class _Connection:
         self, path: str, authority: str, headers: Mapping[str, str], body: bytes, timeout: float
     ) -> Answered:
         lines = [("host", authority), *headers.items(), ("content-length", str(len(body)))]
-        request = h11.Request(method="POST", target=path, headers=lines)
+        try:
+            request = h11.Request(method="POST", target=path, headers=lines)
+        except (h11.LocalProtocolError, UnicodeEncodeError):
+            raise BadRequest("The API key or the base URL holds a sign that may not stand there.") from None
         data = (self._http.send(request) or b"") + (self._http.send(h11.Data(body)) or b"")
         self._http.send(h11.EndOfMessage())
         try:

@@ -143,7 +143,7 @@ class LitellmModel:
         except TimeoutError:
             raise faults.silent(self._first_byte_timeout, begun=False) from None
         except Exception as error:  # noqa: BLE001 - whatever it raises is translated in one place
-            raise translated(error, self.info.name) from None
+            raise translated(error, self.info.name, self._api_key) from None
 
     async def _next(self, wrapper: Any, *, begun: bool) -> Any:
         """The next chunk, or None at the end."""
@@ -156,16 +156,17 @@ class LitellmModel:
         except TimeoutError:
             raise faults.silent(seconds, begun=begun) from None
         except Exception as error:  # noqa: BLE001 - as above
-            raise translated(error, self.info.name) from None
+            raise translated(error, self.info.name, self._api_key) from None
 
 
-def translated(error: Exception, model: str) -> ModelError:
-    """The error of our family for one of litellm's (or of a client below it), by class, status and text."""
+def translated(error: Exception, model: str, key: str | None = None) -> ModelError:
+    """The error of our family for one of litellm's, by class, status and text; `key` is never shown."""
     if isinstance(error, ModelError):
         return error
     origin = getattr(error, "original_exception", None) or error
     kind = type(origin).__name__
     text = _words(origin)
+    text = text.replace(key, "[the key]") if key else text
     status = getattr(origin, "status_code", None)
     status = status if isinstance(status, int) and 400 <= status < 600 else None
     low = text.lower()

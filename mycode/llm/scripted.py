@@ -34,6 +34,7 @@ from mycode.core.events import ReasoningDelta, Retrying, TextDelta
 from mycode.core.messages import AssistantMessage, FinishReason, ToolCall
 from mycode.core.models import Model, ModelInfo, ModelItem, ModelRequest, Price
 from mycode.core.usage import Usage
+from mycode.llm.wire import sound
 
 DEMO_INFO = ModelInfo("scripted/demo", "scripted", window=128_000, output_limit=16_000, price=Price(0.0, 0.0))
 
@@ -138,13 +139,13 @@ class RecordingModel:
     """
 
     def __init__(self, inner: Model, path: str | os.PathLike[str]) -> None:
-        self._inner = inner
+        self.inner = inner
         self._path = Path(path)
         self._number = 0
 
     @property
     def info(self) -> ModelInfo:
-        return self._inner.info
+        return self.inner.info
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelItem, None]:
         self._number += 1
@@ -152,7 +153,7 @@ class RecordingModel:
         deltas: list[tuple[Literal["text", "reasoning"], str]] = []
         digest = request_digest(request)
         try:
-            async with aclosing(self._inner.stream(request)) as stream:
+            async with aclosing(self.inner.stream(request)) as stream:
                 async for item in stream:
                     match item:
                         case TextDelta(text):
@@ -171,7 +172,7 @@ class RecordingModel:
             raise
 
     async def aclose(self) -> None:
-        await self._inner.aclose()
+        await self.inner.aclose()
 
     def _write(self, reply: Reply) -> None:
         try:
@@ -226,7 +227,7 @@ def load_cassette(path: str | os.PathLike[str]) -> ScriptedModel:
 
 def request_digest(request: ModelRequest) -> str:
     """The sha256 (hex) by which a cassette knows a request."""
-    return hashlib.sha256(msgspec.json.encode(request)).hexdigest()
+    return hashlib.sha256(msgspec.json.encode(sound(msgspec.to_builtins(request)))).hexdigest()
 
 
 def _described(head: _Head, path: str | os.PathLike[str], number: int) -> ModelInfo:

@@ -65,7 +65,17 @@ def request_body(
     body["stream"] = True
     if dialect.usage_option:
         body["stream_options"] = {"include_usage": True}
-    return body
+    mended: dict[str, Any] = sound(body)
+    return mended
+
+
+def sound(value: Any) -> Any:
+    """The same value without halves of surrogate pairs, which no JSON on a wire may hold."""
+    try:
+        msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return _mended(value)
+    return value
 
 
 def without_thinking(body: dict[str, Any]) -> dict[str, Any] | None:
@@ -289,6 +299,14 @@ def _mark(message: dict[str, Any]) -> None:
 
 def _tool(name: str, description: str, parameters: dict[str, Any]) -> dict[str, Any]:
     return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
+
+
+def _mended(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_mended(name): _mended(one) for name, one in value.items()}
+    return [_mended(one) for one in value] if isinstance(value, list) else value
 
 
 def _response_format(schema: dict[str, Any], dialect: Dialect) -> dict[str, Any]:

@@ -53,6 +53,10 @@ def test_an_event_that_is_no_json_is_a_bad_response() -> None:
         decode_event(b'{"choices": [')
 
 
+def test_half_a_surrogate_pair_in_an_event_becomes_a_replacement_sign() -> None:
+    assert decode_event(b'{"text": "a\\ud83d"}') == {"text": "a\ufffd"}
+
+
 def test_calls_that_all_carry_index_zero_stay_apart() -> None:
     message = fold(piece('{"a":1}', "f", "x"), piece('{"b":2}', "g", "y"))
     assert message.tool_calls == (ToolCall("x", "f", '{"a":1}'), ToolCall("y", "g", '{"b":2}'))

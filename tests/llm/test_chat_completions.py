@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mycode.core.errors import BadRequest
+from mycode.core.errors import AuthError, BadRequest
 from mycode.core.messages import AssistantMessage, Image, UserMessage
 from mycode.core.models import ModelRequest
 from mycode.llm.catalog import describe
@@ -124,3 +124,18 @@ async def test_the_key_is_sent_as_a_bearer_token_and_never_in_the_body(open_lane
         await collect(open_lane(server, api_key="sk-1"))
     assert server.asked[0].headers["authorization"] == "Bearer sk-1"
     assert "sk-1" not in str(server.asked[0].body)
+
+
+async def test_a_key_that_no_header_can_hold_is_a_sentence(open_lane: Opener) -> None:
+    async with ScriptedServer([say("Hello.")]) as server:
+        for key in ("two\nlines", "schlüssel"):
+            with pytest.raises(BadRequest, match="may not stand there"):
+                await collect(open_lane(server, api_key=key))
+    assert server.asked == []
+
+
+async def test_a_key_that_the_provider_repeats_is_not_shown(open_lane: Opener) -> None:
+    async with ScriptedServer([fail(401, "wrong key sk-12345")]) as server:
+        with pytest.raises(AuthError) as caught:
+            await collect(open_lane(server, api_key="sk-12345"))
+    assert "sk-12345" not in str(caught.value)

@@ -112,6 +112,14 @@ def test_any_history_of_calls_is_sent_with_valid_unique_ids_and_arguments_that_a
     assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", one) for one in asked)
 
 
+def test_half_a_surrogate_pair_does_not_keep_a_request_from_being_sent() -> None:
+    assert sent(UserMessage("a \ud83d b"), AssistantMessage("ok"), UserMessage("\ud83d\ude00")) == [
+        {"role": "user", "content": "a \ufffd b"},
+        {"role": "assistant", "content": "ok"},
+        {"role": "user", "content": "\U0001f600"},
+    ]
+
+
 def test_an_empty_answer_in_the_history_is_left_out() -> None:
     assert sent(UserMessage("a"), AssistantMessage(""), UserMessage("b")) == [{"role": "user", "content": "a\n\nb"}]
 
