@@ -136,6 +136,48 @@ async def test_a_turn_that_is_interrupted_keeps_what_was_said_and_what_it_cost(t
     assert desk.store.verify(desk.session.id) == []
 
 
+async def test_a_call_that_was_cut_off_is_answered_in_the_view_after_a_resume(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, says(call("c1")))
+    async with aclosing(desk.session.prompt("go")) as events:
+        async for event in events:
+            if isinstance(event, MessageAdded) and event.entry.seq == 2:
+                break
+    desk.session.close()
+    again = Desk(tmp_path, session_id=desk.session.id)
+    await again.prompt("and now?")
+    kinds = [type(message) for message in again.context.view()]
+    assert kinds == [UserMessage, AssistantMessage, ToolResult, UserMessage, AssistantMessage]
+    answer = again.context.view()[2]
+    assert isinstance(answer, ToolResult)
+    assert (answer.call_id, answer.is_error) == ("c1", True)
+    assert "interrupted" in answer.text
+    assert [entry.seq for entry in again.session.history()] == [1, 2, 4, 5]
+    assert again.store.verify(again.session.id) == []
+
+
+async def test_pins_are_set_by_handle_and_let_go_by_number_or_text(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    await desk.prompt("never touch main")
+    desk.session.pin("m1")
+    desk.session.pin("use tabs")
+    assert desk.session.pins() == ("never touch main", "use tabs")
+    desk.session.unpin("use tabs")
+    desk.session.unpin("1")
+    assert desk.session.pins() == ()
+    desk.session.close()
+    assert Desk(tmp_path, session_id=desk.session.id).session.pins() == ()
+
+
+async def test_words_said_in_an_earlier_session_are_not_found_in_this_one(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    await desk.prompt("a zebra")
+    assert [found.handle for found in desk.session.search("zebra")] == ["m1"]
+    desk.session.clear()
+    await desk.prompt("a horse")
+    assert desk.session.search("zebra") == ()
+    assert [found.handle for found in desk.archive.search("horse")] == ["m1"]
+
+
 async def test_a_second_prompt_during_a_turn_is_refused(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     async with aclosing(desk.session.prompt("one")) as events:

@@ -120,6 +120,18 @@ def test_every_commit_is_synced(store: Store) -> None:
     assert store.database.row("PRAGMA synchronous") == (2,)
 
 
+def test_on_a_network_file_system_the_journal_needs_no_shared_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mounts = f"/dev/sda / ext4 rw 0 0\nserver:/home {tmp_path} nfs4 rw 0 0\n"
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: mounts)
+    store = Store(tmp_path / "data")
+    session = store.create()
+    store.append(session, *conversation(3))
+    assert store.database.row("PRAGMA journal_mode") == ("delete",)
+    assert list(store.log(session).read(1)) == conversation(3)
+
+
 def test_a_database_of_a_newer_version_is_refused_and_left_alone(tmp_path: Path) -> None:
     Store(tmp_path).close()
     connection = sqlite3.connect(tmp_path / "sessions.db")
