@@ -81,8 +81,8 @@ class _Reader:
     @property
     def at_padding(self) -> bool:
         """Whether only empty lines stand between here and the next header or the end: they are no context."""
-        line = next((line for line in self._lines[self._at :] if line.strip()), None)
-        return not self.line.strip() and (line is None or _is_header(line.strip()))
+        line = next((line for line in self._lines[self._at :] if line), None)
+        return not self.line and (line is None or _is_header(line.strip()))
 
     def refuse(self, why: str) -> ToolError:
         shown = "" if self.done else f": {self.line[:80]!r}"
@@ -149,7 +149,7 @@ def _hunk(reader: _Reader) -> Hunk:
             reader.next()
             at_end = True
             break
-        if _is_header(line.rstrip()) or reader.at_padding:
+        if _is_header(line.rstrip()) or (old and reader.at_padding):
             break
         if not line or line[0] == " ":
             old.append(line[1:])

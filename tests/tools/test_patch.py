@@ -165,6 +165,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     "an anchor that is not there": ("*** Update File: a\n@@ def f():\n-two\n+2", "@@ def f(): is not in the file"),
     "an anchor in several places": ("*** Update File: a\n@@ one\n-one\n+1", "in several places, @@ one in lines 1, 3"),
     "lines only added after an anchor": ("*** Update File: a\n@@ two\n+2b", "give a context line"),
+    "additions before an empty line": ("*** Update File: a\n@@\n+x\n", "only empty lines"),
     "only empty lines to be found by": ("*** Update File: a\n@@\n \n+x", "only empty lines"),
     "changes in the wrong order": (
         "*** Update File: a\n@@\n two\n-one\n+1\n@@\n one\n-two\n+2",
