@@ -124,7 +124,10 @@ def test_on_a_network_file_system_the_journal_needs_no_shared_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mounts = f"/dev/sda / ext4 rw 0 0\nserver:/home {tmp_path} nfs4 rw 0 0\n"
-    monkeypatch.setattr(Path, "read_text", lambda *_, **__: mounts)
+    read = Path.read_text
+    monkeypatch.setattr(
+        Path, "read_text", lambda self, *a, **k: mounts if self.name == "mounts" else read(self, *a, **k)
+    )
     store = Store(tmp_path / "data")
     session = store.create()
     store.append(session, *conversation(3))
