@@ -107,7 +107,7 @@ class ReadFile:
         return self._fill(wanted, first, total=total, remark=remark)
 
     def _fill(self, lines: list[str], first: int, *, total: int, remark: str) -> _Page:
-        room = max(2000, self._limit() - 300)
+        room = max(500, self._limit() - 300)
         body: list[str] = []
         for number, line in enumerate(islice(lines, LINES_AT_ONCE), start=first):
             room -= len(line) + len(str(number)) + 2
