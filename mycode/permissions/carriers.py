@@ -9,6 +9,12 @@ from msgspec import structs
 
 from mycode.permissions.shell_grammar import Part, Word, parse
 
+
+def _words(text: str) -> tuple[str, ...]:
+    """Long lists of names read better as text."""
+    return tuple(text.split())
+
+
 _DEEPEST = 4
 
 # What an option of a see-through wrapper may be: flags alone, flags with a value in the next word, long forms.
@@ -21,14 +27,23 @@ _WRAPPERS: dict[str, str] = {
     "builtin": "",
     "stdbuf": r"-[ioe](?:L|\d+)|--(?:input|output|error)=\w+",
 }
-_NAMES = ["sudo", "doas", "env", "xargs", "exec", "eval", "nsenter", "chroot", "flock", "strace", "ltrace", "watch", "setsid", "ionice", "chrt", "taskset", "unshare", "systemd-run", "busybox", "toybox", "parallel", "script", "su", "runuser", "unbuffer", "proxychains", "proxychains4", "torsocks", "faketime", "firejail", "bwrap", "rlwrap", "dbus-run-session", "xvfb-run", "entr", "catchsegv", "valgrind", "gdb", "ssh", "npx", "bunx", "uvx", "timeout", "nice", "nohup", "time", "command", "builtin", "stdbuf", "noglob", "coproc", "trap", "caffeinate", "arch", "setarch", "linux32", "linux64", "prlimit", "setpriv", "capsh", "pkexec", "sg", "at", "batch", "dotenv"]
+_NAMES = _words(
+    "sudo doas env xargs exec eval nsenter chroot flock strace ltrace watch setsid ionice chrt taskset"
+    " unshare systemd-run busybox toybox parallel script su runuser unbuffer proxychains proxychains4"
+    " torsocks faketime firejail bwrap rlwrap dbus-run-session xvfb-run entr catchsegv valgrind gdb ssh"
+    " npx bunx uvx timeout nice nohup time command builtin stdbuf noglob coproc trap caffeinate arch"
+    " setarch linux32 linux64 prlimit setpriv capsh pkexec sg at batch dotenv"
+)
 # Programs that run another one behind a word such as `run` or `exec`.
 _RUNNERS = frozenset(
-    ["npm", "pnpm", "yarn", "bun", "pipx", "poetry", "uv", "pdm", "hatch", "rye", "pixi", "conda", "mamba", "bundle", "docker", "podman", "kubectl", "direnv", "op", "aws-vault", "mise", "asdf", "nix", "deno", "go", "cargo", "rustup", "pyenv", "rbenv", "nvm", "fnm", "volta"]
+    _words(
+        "npm pnpm yarn bun pipx poetry uv pdm hatch rye pixi conda mamba bundle docker podman kubectl direnv"
+        " op aws-vault mise asdf nix deno go cargo rustup pyenv rbenv nvm fnm volta"
+    )
 )
 CARRIERS = frozenset(_NAMES)
 """Programs whose arguments may be a command of their own."""
-SHELLS = frozenset(["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "tcsh", "csh", "rbash", "pwsh", "busybox", "yash", "elvish", "nu", "xonsh"])
+SHELLS = frozenset(_words("sh bash dash zsh ksh mksh ash fish tcsh csh rbash pwsh busybox yash elvish nu xonsh"))
 
 
 def unwrapped(part: Part) -> Part:
@@ -89,7 +104,7 @@ def carried(part: Part, variables: Mapping[str, str], depth: int = 0) -> Iterato
         inner += [structs.replace(part, words=words[at:]) for at in range((after or [999])[0] + 1, min(len(words), 40))]
     if name == "find":
         inner += list(_found(part))
-    if name in SHELLS or name in {"eval", "su", "script", "watch", "parallel", "trap", "ssh", "xargs", "env", "entr"}:
+    if name in SHELLS or name in frozenset(_words("eval su script watch parallel trap ssh xargs env entr")):
         texts = [word.best for word in words[1:] if re.search(r"\s|;", word.best)]
         if name == "eval":
             texts = [" ".join(word.best for word in words[1:])]

@@ -10,11 +10,17 @@ from msgspec import Struct
 from mycode.core.tools import Decision, Mode, Verdict, VerdictPart
 from mycode.permissions.carriers import CARRIERS, SHELLS, carried, unwrapped
 from mycode.permissions.hard_stops import FORK_BOMB, hard_stop, moved
+from mycode.permissions.options import Use
 from mycode.permissions.places import Look, Places, absolute, inside_any
 from mycode.permissions.protected import mentions_protected, protected, secret, secret_under
 from mycode.permissions.rules import Rule, Rules, covered_words, matches_command, matches_path
 from mycode.permissions.shell_grammar import Part, Redirect, Script, Word, parse
-from mycode.permissions.tables import Use, read_only
+from mycode.permissions.tables import read_only
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """Long lists of names read better as text."""
+    return tuple(text.split())
 
 
 class _Scene(Struct, frozen=True):
@@ -26,7 +32,15 @@ class _Scene(Struct, frozen=True):
     look: Look
     boxed: bool
     network: bool
-    unclear: str | None
+    script: Script
+    variables: dict[str, str]
+
+    @property
+    def unclear(self) -> str | None:
+        """Why nothing of it can be allowed by reading it."""
+        if not self.script.unclear:
+            return None
+        return f"It is not fully understood: {'; '.join(self.script.unclear[:4])}."
 
 
 def judge_command(
@@ -35,26 +49,29 @@ def judge_command(
     """The verdict over a command text, part by part; a rule is offered when exactly one part asks."""
     variables = {"HOME": places.home, "PWD": places.start, "OLDPWD": ""}
     script = parse(text, variables=variables)
-    unclear = f"It is not fully understood: {'; '.join(script.unclear)}." if script.unclear else None
-    scene = _Scene(mode, rules, places, look, boxed, network, unclear)
+    scene = _Scene(mode, rules, places, look, boxed, network, script, variables)
+    unclear = scene.unclear
     cwd = places.start
     judged: list[tuple[VerdictPart, str | None]] = []
     for part in script.parts:
-        judged.append(_judge_part(part, script, cwd, variables, scene))
-        cwd = moved(part, places, cwd)
+        judged.append(_judge_part(part, cwd, scene))
+        cwd = moved(unwrapped(part), places, cwd)
     if FORK_BOMB.search(text):
-        judged.append(
-            (VerdictPart(text, "ask", "It starts itself again and again until the machine stands still."), None)
-        )
+        judged.append((VerdictPart(text, "ask", f"{_FRESH}: it starts itself until the machine stands still."), None))
     if not judged:
         reason = "There is nothing to run." if unclear is None else unclear
         judged.append((VerdictPart(text, "allow" if unclear is None and not text.strip() else "ask", reason), None))
     return _together(judged, unclear)
 
 
+_ORDER: dict[Decision, int] = {"deny": 0, "ask": 1, "allow": 2}
+_FRESH = "This needs a fresh yes in every mode"
+
+
 def _together(judged: list[tuple[VerdictPart, str | None]], unclear: str | None) -> Verdict:
     parts = tuple(part for part, _ in judged)
-    worst = min(parts, key=lambda part: ("deny", "ask", "allow").index(part.decision))
+    # Of several questions the one about what cannot be undone is the one to put.
+    worst = min(parts, key=lambda part: (_ORDER[part.decision], not part.reason.startswith(_FRESH)))
     asking = [offer for part, offer in judged if part.decision == "ask"]
     offer = asking[0] if worst.decision == "ask" and len(asking) == 1 and unclear is None else None
     reason = worst.reason
@@ -63,12 +80,10 @@ def _together(judged: list[tuple[VerdictPart, str | None]], unclear: str | None)
     return Verdict(worst.decision, reason, worst.rule, parts, offer)
 
 
-def _judge_part(
-    part: Part, script: Script, cwd: str, variables: dict[str, str], scene: _Scene
-) -> tuple[VerdictPart, str | None]:
+def _judge_part(part: Part, cwd: str, scene: _Scene) -> tuple[VerdictPart, str | None]:
     mode, rules, places = scene.mode, scene.rules, scene.places
     inner = unwrapped(part)
-    commands = [part, *([inner] if inner is not part else []), *carried(part, variables)]
+    commands = [part, *([inner] if inner is not part else []), *carried(part, scene.variables)]
 
     def says(
         decision: Decision, reason: str, rule: Rule | None = None, offer: str | None = None
@@ -80,14 +95,14 @@ def _judge_part(
         return says("deny", f"The rule `{forbidden.text}` forbids it.", forbidden)
     for command in commands:
         if (stop := hard_stop(command, places, cwd)) is not None:
-            return says("ask", f"This needs a fresh yes in every mode: {stop}.")
+            return says("ask", f"{_FRESH}: {stop}.")
     looks = read_only(inner)
     if (why := _protected(part, commands, looks, cwd, scene)) is not None:
         return says("ask", why)
     asked = _first_match(rules.ask, commands, cwd, scene)
     if asked is not None:
         return says("ask", f"The rule `{asked.text}` asks.", asked)
-    if mode in {"bypassPermissions"}:
+    if mode == "bypassPermissions":
         return says("allow", "The mode bypassPermissions allows it.")
     doubt = scene.unclear
     if doubt is None and mode != "plan":
@@ -95,7 +110,7 @@ def _judge_part(
             if _allows(rule, part, inner, places):
                 return says("allow", f"The rule `{rule.text}` allows it.", rule)
     if doubt is None and looks is not None:
-        doubt = _against_looking(part, inner, looks, script, cwd, scene)
+        doubt = _against_looking(part, inner, looks, cwd, scene)
         if doubt is None:
             return says("allow", "It only looks at the project.")
     if mode == "plan":
@@ -105,10 +120,10 @@ def _judge_part(
             "deny", "The mode plan only reads; leave it with Shift-Tab or /permissions default to change things."
         )
     if mode == "auto" and scene.boxed:
-        against = _against_the_box(part, commands, cwd, scene)
+        against = _against_the_box(commands, cwd, scene)
         return says("ask", against) if against else says("allow", "The mode auto allows what stays in the sandbox.")
-    reason = doubt or f"{_name(part)} is not known to only look at things."
-    return says("ask", reason, offer=None if scene.unclear else _offer(part, inner, places, doubt))
+    reason = doubt or f"{_name(part)}, used like this, is not known to only look at things."
+    return says("ask", reason, offer=_offer(part, places) if doubt is None and len(commands) == 1 else None)
 
 
 def _name(part: Part) -> str:
@@ -212,7 +227,7 @@ def _harmless_assignment(name: str, value: Word) -> bool:
 # --- what only looks --------------------------------------------------------------------------------------------------
 
 
-def _against_looking(part: Part, inner: Part, looks: Use, script: Script, cwd: str, scene: _Scene) -> str | None:
+def _against_looking(part: Part, inner: Part, looks: Use, cwd: str, scene: _Scene) -> str | None:
     """Why a command that only looks is asked for all the same, or None."""
     for name, value in part.assignments:
         if not _harmless_assignment(name, value):
@@ -224,7 +239,7 @@ def _against_looking(part: Part, inner: Part, looks: Use, script: Script, cwd: s
         if redirect.writes or redirect.target is None:
             return f"It writes to {redirect.target.best if redirect.target else 'a file'}."
         shows.append(redirect.target)
-    if inner.program == "git" and any(one.program in {"cd", "pushd"} for one in script.parts):
+    if inner.program == "git" and any(unwrapped(one).program in {"cd", "pushd"} for one in scene.script.parts):
         return "It goes to another folder first, where git may run what that repository says."
     for word, shown in (*((word, True) for word in shows), *((word, False) for word in looks.names)):
         if (why := _against_path(word, cwd, scene, shown=shown)) is not None:
@@ -289,11 +304,15 @@ def _protected(part: Part, commands: list[Part], looks: Use | None, cwd: str, sc
 
 
 _NETWORK = frozenset(
-    ["curl", "wget", "nc", "ncat", "netcat", "telnet", "ssh", "scp", "sftp", "ftp", "rsync", "ping", "ping6", "dig", "nslookup", "host", "traceroute", "whois", "socat", "gh", "glab", "hub", "aws", "gcloud", "az", "kubectl", "helm", "http", "https", "xh", "lynx", "w3m", "links", "aria2c", "openssl", "mail", "sendmail", "smbclient", "rclone"]
+    _words(
+        "curl wget nc ncat netcat telnet ssh scp sftp ftp rsync ping ping6 dig nslookup host traceroute whois"
+        " socat gh glab hub aws gcloud az kubectl helm http https xh lynx w3m links aria2c openssl mail"
+        " sendmail smbclient rclone"
+    )
 )
 
 
-def _against_the_box(part: Part, commands: list[Part], cwd: str, scene: _Scene) -> str | None:
+def _against_the_box(commands: list[Part], cwd: str, scene: _Scene) -> str | None:
     """Why a command in the sandbox is asked for all the same: it shows secrets, or it may carry something out."""
     for command in commands:
         if scene.network and command.program.rpartition("/")[2] in _NETWORK:
@@ -310,17 +329,23 @@ def _against_the_box(part: Part, commands: list[Part], cwd: str, scene: _Scene) 
 # --- what is offered --------------------------------------------------------------------------------------------------
 
 _NEVER_OFFERED = frozenset(
-    ["python", "python2", "python3", "pypy", "pypy3", "ipython", "node", "deno", "bun", "ruby", "irb", "perl", "php", "lua", "luajit", "Rscript", "R", "julia", "awk", "gawk", "mawk", "sed", "tclsh", "expect", "osascript", "ghci", "scala", "groovy", "jshell", "elixir", "iex", "erl", "swift", "racket", "guile", "sbcl", "clojure", "make", "just", "task", "rake", "gradle", "mvn", "npm", "pnpm", "yarn", "npx", "bunx", "uvx", "pipx", "uv", "poetry", "pdm", "hatch", "rye", "bundle", "cargo", "go", "docker", "podman", "kubectl", "find", "rm", "dd", "curl", "wget", "ssh", "scp", "source", ".", "eval", "exec", "export", "declare", "alias", "set", "trap", "git-shell", "vim", "vi", "nvim", "emacs", "ed", "ex"]
+    _words(
+        "python python2 python3 pypy pypy3 ipython node deno bun ruby irb perl php lua luajit Rscript R julia"
+        " awk gawk mawk sed tclsh expect osascript ghci scala groovy jshell elixir iex erl swift racket guile"
+        " sbcl clojure make just task rake gradle mvn npm pnpm yarn npx bunx uvx pipx uv poetry pdm hatch rye"
+        " bundle cargo go docker podman kubectl find rm dd curl wget ssh scp source . eval exec export declare"
+        " alias set trap git-shell vim vi nvim emacs ed ex"
+    )
 )
-_EXACTLY = frozenset(["npm", "pnpm", "yarn", "uv", "poetry", "cargo", "go", "make", "just", "task", "gradle", "mvn", "bundle"])
+_EXACTLY = frozenset(_words("npm pnpm yarn uv poetry cargo go make just task gradle mvn bundle"))
 
 
-def _offer(part: Part, inner: Part, places: Places, doubt: str | None) -> str | None:
+def _offer(part: Part, places: Places) -> str | None:
     """The narrowest rule that would allow exactly this part again, or None where no rule should."""
     name = part.program
-    if doubt is not None or not part.words or part.assignments or any(_opens(one) for one in part.redirects):
+    if not part.words or part.assignments or any(_opens(one) for one in part.redirects):
         return None
-    if inner is not part or "/" in name or name in CARRIERS or name in SHELLS:
+    if "/" in name or name in CARRIERS or name in SHELLS:
         return None
     values = [word.value or "" for word in part.words]
     if name in _NEVER_OFFERED and not (name in _EXACTLY and values[1:2] and _EXACT_TASK.match(" ".join(values[1:3]))):
@@ -335,7 +360,7 @@ def _offer(part: Part, inner: Part, places: Places, doubt: str | None) -> str | 
     from mycode.permissions.rules import parse_rule
 
     rule = parse_rule(f"Bash({text})", "allow")
-    return rule.text if _allows(rule, part, inner, places) else None
+    return rule.text if _allows(rule, part, part, places) else None
 
 
 _EXACT_TASK = re.compile(r"(?:run )?(?:test|build|check|lint|format|fmt|clippy|typecheck|vet|docs?|clean|ci)(?:\b|$)")

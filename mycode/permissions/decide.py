@@ -1,7 +1,7 @@
 """Whether an action may happen: one pure function over rules, mode and places.
 
-The order: what never happens, deny rules, what always needs a person, ask rules, allow rules, what only looks, the mode. A
-later step never softens an earlier one.
+The order: what never happens, deny rules, what always needs a person, ask rules, allow rules, what only looks, the
+mode. A later step never softens an earlier one.
 """
 
 from __future__ import annotations

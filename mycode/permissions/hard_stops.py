@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import re
 
+from msgspec import structs
+
 from mycode.permissions.places import Places, absolute, components, inside
-from mycode.permissions.shell_grammar import Part, Word
+from mycode.permissions.shell_grammar import Part, Word, braces_opened
 
 _DEVICE = re.compile(r"/dev/(?!null$|stdout$|stderr$|stdin$|tty$|fd/|zero$|full$|random$|urandom$|shm/)")
 _ERASERS = re.compile(
     r"mkfs(?:\..+)?|mke2fs|wipefs|fdisk|sfdisk|cfdisk|gdisk|sgdisk|parted|blkdiscard|hdparm|diskutil|cryptsetup"
 )
 _STOPPERS = frozenset({"shutdown", "reboot", "halt", "poweroff", "telinit"})
+_INTERPRETER = re.compile(r"(?:python|pypy|ruby|perl|node|php|lua|deno|bun|awk|gawk)[\d.]*")
+_INLINE_REMOVAL = re.compile(
+    r"rm\s+-\w*[rR]\w*\s+[\"']?(?:/|~|\$HOME)[\"'/*\s;)]|(?:rmtree|rmSync|rmdir|rm_rf|remove_tree)\w*\(\s*[\"'](?:/|~)[\"'/*]"
+)
 FORK_BOMB = re.compile(r"([^\s(){};|&]+)\s*\(\)\s*[{(][^}]*\1\s*(?:\||&)[^}]*[})]")
 
 
@@ -20,9 +26,9 @@ def hard_stop(part: Part, places: Places, cwd: str) -> str | None:
     name = part.program.rpartition("/")[2]
     values = [word.best for word in part.words[1:]]
     for redirect in part.redirects:
-        if redirect.writes and redirect.target is not None and _DEVICE.match(redirect.target.best):
-            if not redirect.target.best.startswith(("/dev/tcp/", "/dev/udp/")):
-                return f"it writes to the device {redirect.target.best}"
+        target = redirect.target.best if redirect.writes and redirect.target is not None else ""
+        if _DEVICE.match(target) and not target.startswith(("/dev/tcp/", "/dev/udp/")):
+            return f"it writes to the device {target}"
     if _ERASERS.fullmatch(name):
         return f"{name} can erase a whole disk"
     if name in _STOPPERS or (name == "init" and values[:1] in (["0"], ["6"])):
@@ -37,6 +43,8 @@ def hard_stop(part: Part, places: Places, cwd: str) -> str | None:
         return "it ends every process"
     if name == "crontab" and "-r" in values:
         return "it removes all scheduled jobs"
+    if _INTERPRETER.fullmatch(name) and any(_INLINE_REMOVAL.search(value) for value in values):
+        return "it would remove the root of the file system or your home folder"
     recursive = any(re.fullmatch(r"-[a-zA-Z]*[rR][a-zA-Z]*|--r(?:e(?:c(?:u(?:r\w*)?)?)?)?", value) for value in values)
     targets = [word for word in part.words[1:] if not word.best.startswith("-")]
     if (
@@ -68,7 +76,9 @@ def moved(part: Part, places: Places, cwd: str) -> str:
 
 
 def _first(targets: list[Word], places: Places, cwd: str, reason: str, *, own: bool) -> str | None:
-    return next((reason.format(what) for word in targets if (what := _whole(word, places, cwd, own=own))), None)
+    opened = [structs.replace(word, value=None, guess=text) for word in targets for text in braces_opened(word.best)]
+    whole = (_whole(word, places, cwd, own=own) for word in (*targets, *opened))
+    return next((reason.format(what) for what in whole if what), None)
 
 
 def _whole(word: Word, places: Places, cwd: str, *, own: bool) -> str | None:
@@ -79,6 +89,8 @@ def _whole(word: Word, places: Places, cwd: str, *, own: bool) -> str | None:
         return None
     if word.value is None and not text.startswith(("/", "~")) and text in {"*", ".*"}:
         return "a folder that is not known yet"
+    if re.fullmatch(r"~[^/]+/?", text) and (word.value is None or word.tilde):
+        return "somebody's home folder"
     path = absolute(text, cwd, places.home)
     names = components(path)
     # `dir/*` and `dir/.*` and `dir/{*,.*}` take all there is in a folder.
@@ -102,9 +114,12 @@ def _whole(word: Word, places: Places, cwd: str, *, own: bool) -> str | None:
 def _find(part: Part, places: Places, cwd: str) -> str | None:
     values = [word.best for word in part.words]
     deletes = "-delete" in values or any(
-        value in {"-exec", "-execdir"} and any(removed.rpartition("/")[2] in {"rm", "shred", "unlink", "chmod", "chown"}
-        for removed in values[at : at + 4]) for at, value in enumerate(values)
-    )  # fmt: skip
+        value in {"-exec", "-execdir"}
+        and any(
+            removed.rpartition("/")[2] in {"rm", "shred", "unlink", "chmod", "chown"} for removed in values[at : at + 4]
+        )
+        for at, value in enumerate(values)
+    )
     if not deletes:
         return None
     starts: list[Word] = []

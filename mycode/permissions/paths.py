@@ -19,10 +19,8 @@ def look(path: str) -> Seen:
     """
     try:
         resolved = os.path.realpath(path)
-        status = os.stat(resolved, follow_symlinks=False)
-    except FileNotFoundError:
-        return Seen(os.path.realpath(path))
-    except NotADirectoryError:
+        status = os.lstat(resolved)
+    except (FileNotFoundError, NotADirectoryError):
         return Seen(os.path.realpath(path))
     except (OSError, ValueError):
         return Seen(path, "other")

@@ -9,8 +9,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import cache
+from itertools import pairwise
 
 from mycode.permissions.places import Places, components, inside_any
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """Long lists of names read better as text."""
+    return tuple(text.split())
 
 
 def protected(path: str, places: Places, *, by_shell: bool = False) -> str | None:
@@ -51,13 +57,13 @@ def secret(path: str, places: Places) -> str | None:
     names = tuple(_folded(name) for name in components(path))
     if not names:
         return None
-    if places.session is None or not inside_any(path, (places.session,), fold_case=places.fold_case):
-        if inside_any(path, places.private, fold_case=places.fold_case):
-            return "it belongs to mycode itself or to another session"
+    own = places.session is not None and inside_any(path, (places.session,), fold_case=places.fold_case)
+    if not own and inside_any(path, places.private, fold_case=places.fold_case):
+        return "it belongs to mycode itself or to another session"
     for name in names:
         if name in _SECRET_FOLDERS:
             return f"{name} holds keys"
-    if any(pair in _SECRET_PAIRS for pair in zip(names, names[1:], strict=False)):
+    if any(pair in _SECRET_PAIRS for pair in pairwise(names)):
         return "it holds login data"
     name = names[-1]
     if name in _SECRET_FILES or (_secret_name().fullmatch(name) and not _sample_name().fullmatch(name)):
@@ -140,20 +146,37 @@ _PAIRS = {
 _SHELL_FILE = "a shell reads it at start"
 _FILES = {
     **dict.fromkeys(
-        [".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login", ".inputrc", ".xprofile", ".xinitrc", ".xsession", ".pam_environment"],
+        _words(
+            ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile"
+            " .zlogin .zlogout .kshrc .cshrc .tcshrc .login .inputrc .xprofile .xinitrc .xsession .pam_environment"
+        ),
         _SHELL_FILE,
     ),
     **dict.fromkeys([".gitconfig", ".gitmodules", ".gitattributes_global"], "git runs what it says"),
     **dict.fromkeys(
-        [".envrc", ".pre-commit-config.yaml", ".pre-commit-config.yml", "lefthook.yml", ".lefthook.yml", "lefthook-local.yml", ".mise.toml", "mise.toml", ".tool-versions", ".autoenv", ".tmux.conf", ".screenrc", ".exrc", ".vimrc", ".nvimrc", ".nvim.lua", ".emacs", ".dir-locals.el", ".gdbinit", ".lldbinit", ".pythonrc", ".pdbrc", ".irbrc", ".sqliterc", ".curlrc", ".wgetrc"],
+        _words(
+            ".envrc .pre-commit-config.yaml .pre-commit-config.yml lefthook.yml .lefthook.yml lefthook-local.yml"
+            " .mise.toml mise.toml .tool-versions .autoenv .tmux.conf .screenrc .exrc .vimrc .nvimrc .nvim.lua"
+            " .emacs .dir-locals.el .gdbinit .lldbinit .pythonrc .pdbrc .irbrc .sqliterc .curlrc .wgetrc"
+        ),
         _RUN_LATER,
     ),
     **dict.fromkeys(
-        [".gitlab-ci.yml", ".gitlab-ci.yaml", ".travis.yml", ".drone.yml", ".woodpecker.yml", "azure-pipelines.yml", "bitbucket-pipelines.yml", "jenkinsfile", "appveyor.yml"],
+        [
+            ".gitlab-ci.yml",
+            ".gitlab-ci.yaml",
+            ".travis.yml",
+            ".drone.yml",
+            ".woodpecker.yml",
+            "azure-pipelines.yml",
+            "bitbucket-pipelines.yml",
+            "jenkinsfile",
+            "appveyor.yml",
+        ],
         "a build server runs it",
     ),
     **dict.fromkeys(
-        [".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pnp.cjs", ".pypirc", ".pip.conf", "pip.conf", ".condarc", "bunfig.toml"],
+        _words(".npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pnp.cjs .pypirc .pip.conf pip.conf .condarc bunfig.toml"),
         "the package manager takes code or addresses from it",
     ),
     **dict.fromkeys(["sitecustomize.py", "usercustomize.py", "pyvenv.cfg"], "Python runs it at every start"),
@@ -165,12 +188,31 @@ _SECRET_FOLDERS = frozenset(
     {".ssh", ".gnupg", ".aws", ".azure", ".password-store", ".kube", ".oci", "keyrings", ".age"}
 )
 _SECRET_PAIRS = frozenset(
-    {(".docker", "config.json"), (".config", "gcloud"), (".config", "gh"), (".config", "op"), (".config", "rclone"),
-     (".cargo", "credentials"), (".cargo", "credentials.toml"), (".gem", "credentials"), (".m2", "settings.xml"),
-     (".terraform.d", "credentials.tfrc.json"), ("etc", "shadow"), ("etc", "sudoers"), ("library", "keychains")}
-)  # fmt: skip
+    {
+        (".docker", "config.json"),
+        (".config", "gcloud"),
+        (".config", "gh"),
+        (".config", "op"),
+        (".config", "rclone"),
+        (".cargo", "credentials"),
+        (".cargo", "credentials.toml"),
+        (".gem", "credentials"),
+        (".m2", "settings.xml"),
+        (".terraform.d", "credentials.tfrc.json"),
+        ("etc", "shadow"),
+        ("etc", "sudoers"),
+        ("library", "keychains"),
+    }
+)
 _SECRET_FILES = frozenset(
-    [".netrc", "_netrc", ".git-credentials", ".pgpass", ".my.cnf", ".npmrc", ".pypirc", ".htpasswd", ".dockercfg", ".s3cfg", ".boto", ".vault-token", ".terraformrc", "credentials.json", "credentials.yml", "credentials", "credentials.toml", "service-account.json", "secrets.json", "secrets.yaml", "secrets.yml", "secrets.toml", "secrets.env", "secrets", "master.key", "kubeconfig", ".bash_history", ".zsh_history", ".python_history", ".psql_history", ".mysql_history", ".node_repl_history", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk", ".envrc", "terraform.tfvars"]
+    _words(
+        ".netrc _netrc .git-credentials .pgpass .my.cnf .npmrc .pypirc .htpasswd .dockercfg .s3cfg .boto"
+        " .vault-token .terraformrc credentials.json credentials.yml credentials credentials.toml"
+        " service-account.json secrets.json secrets.yaml secrets.yml secrets.toml secrets.env secrets"
+        " master.key kubeconfig .bash_history .zsh_history .python_history .psql_history .mysql_history"
+        " .node_repl_history id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk .envrc"
+        " terraform.tfvars"
+    )
 )
 _EXAMPLES = (
     ".env",

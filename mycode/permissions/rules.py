@@ -17,25 +17,47 @@ from msgspec import Struct
 from mycode.core.errors import ConfigError
 from mycode.core.tools import Action, Decision, Mode
 from mycode.permissions.places import Places, absolute
-from mycode.permissions.shell_grammar import Part, Word, parse
+from mycode.permissions.shell_grammar import Part, Word, braces_opened, parse
 
 Family = Literal["shell", "edit", "read", "fetch", "mcp", "tool", "any"]
 
 _FAMILIES: dict[str, Family] = {
-    "bash": "shell", "shell": "shell", "execute_bash": "shell",
-    "edit": "edit", "write": "edit", "multiedit": "edit", "notebookedit": "edit",
+    "bash": "shell",
+    "shell": "shell",
+    "execute_bash": "shell",
+    "edit": "edit",
+    "write": "edit",
+    "multiedit": "edit",
+    "notebookedit": "edit",
     "read": "read",
-    "webfetch": "fetch", "fetch": "fetch",
+    "webfetch": "fetch",
+    "fetch": "fetch",
     "*": "any",
-}  # fmt: skip
+}
 # Single tools; each obeys the rules of its family too. `path` ones take a path as specifier.
 _TOOLS: dict[str, Literal["path", "plain"]] = {
-    "read_file": "path", "edit_file": "path", "create_file": "path", "write_file": "path", "apply_patch": "path",
-    "search_files": "path", "grep": "path", "list_files": "path", "glob": "path", "ls": "path",
-    "websearch": "plain", "web_search": "plain", "todo": "plain", "todowrite": "plain", "update_todos": "plain",
-    "history_search": "plain", "history_expand": "plain", "ask_user": "plain", "task": "plain", "agent": "plain",
+    "read_file": "path",
+    "edit_file": "path",
+    "create_file": "path",
+    "write_file": "path",
+    "apply_patch": "path",
+    "search_files": "path",
+    "grep": "path",
+    "list_files": "path",
+    "glob": "path",
+    "ls": "path",
+    "websearch": "plain",
+    "web_search": "plain",
+    "todo": "plain",
+    "todowrite": "plain",
+    "update_todos": "plain",
+    "history_search": "plain",
+    "history_expand": "plain",
+    "ask_user": "plain",
+    "task": "plain",
+    "agent": "plain",
     "skill": "plain",
-}  # fmt: skip
+}
 
 
 class Rule(Struct, frozen=True):
@@ -252,7 +274,7 @@ def _command_pattern(text: str, spec: str) -> _CommandPattern:
 
 
 def _tokens(spec: str) -> list[list[str]] | None:
-    """The words of a specifier, each as pieces of regular expression and stars; quotes and backslashes as in a shell."""
+    """The words of a specifier, as pieces of regular expression and stars; quotes and backslashes as in a shell."""
     tokens: list[list[str]] = []
     current: list[str] | None = None
     quote = ""
@@ -320,8 +342,8 @@ def _fits_in_any_order(pattern: _CommandPattern, words: Sequence[str]) -> bool:
 
 
 def _spellings(words: Sequence[Word], pattern: _CommandPattern) -> list[list[str]]:
-    """The command as a rule that forbids may see it: with and without folder, braces open, options in front left out."""
-    best = [opened for word in words for opened in _braces(word.best)]
+    """The command as a rule that forbids may see it: without its folder, braces opened, options in front left out."""
+    best = [opened for word in words for opened in braces_opened(word.best)]
     if not best:
         return []
     programs = [best[0]]
@@ -337,14 +359,6 @@ def _spellings(words: Sequence[Word], pattern: _CommandPattern) -> list[list[str
         elif at > 2:
             break
     return [[program, *best[start:]] for program in programs for start in starts]
-
-
-def _braces(text: str) -> list[str]:
-    """`{a,b}` as the words it becomes; other text as it is. One level is enough to be recognised."""
-    found = re.fullmatch(r"([^{}]*)\{([^{}]*,[^{}]*)\}([^{}]*)", text)
-    if found is None:
-        return [text]
-    return [found[1] + choice + found[3] for choice in found[2].split(",")]
 
 
 def _glob(text: str) -> str:

@@ -1,8 +1,8 @@
 """Reads the text of a shell command into its parts, flagging whatever is not fully understood.
 
-Two readers. A small strict one knows plain words, quotes, `&& || ; |`, newlines and file redirects: what it accepts means
-exactly one thing to every shell, and only that can ever be allowed without a question. Everything else goes through
-the bash grammar of tree-sitter, so that no command inside it escapes a rule that forbids it.
+Two readers. A small strict one knows plain words, quotes, `&& || ; |`, newlines and file redirects: what it accepts
+means exactly one thing to every shell, and only that can ever be allowed without a question. Everything else goes
+through the bash grammar of tree-sitter, so that no command inside it escapes a rule that forbids it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,12 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """Long lists of names read better as text."""
+    return tuple(text.split())
+
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -87,6 +93,14 @@ def parse(text: str, *, variables: Mapping[str, str] | None = None) -> Script:
     return Script(script.parts, unclear or ("it is more than plain words and pipes",))
 
 
+def braces_opened(text: str) -> list[str]:
+    """`{a,b}` as the words it becomes; other text as it is. One level is enough to be recognised."""
+    found = re.fullmatch(r"([^{}]*)\{([^{}]*,[^{}]*)\}([^{}]*)", text)
+    if found is None:
+        return [text]
+    return [found[1] + choice + found[3] for choice in found[2].split(",")]
+
+
 def _too_many(parts: tuple[Part, ...]) -> str:
     return f"it has {len(parts)} commands"
 
@@ -96,7 +110,7 @@ def _too_many(parts: tuple[Part, ...]) -> str:
 _BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:,+@%=-^")
 _GLOB = frozenset("*?[]")
 _RESERVED = frozenset(
-    ["if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "in", "function", "select", "coproc", "time", "{", "}", "[[", "]]", "!"]
+    _words("if then else elif fi for while until do done case esac in function select coproc time { } [[ ]] !")
 )
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 _OPERATOR = re.compile(r"&&|\|\|?(?!&)|;(?![;&])|\n")
@@ -291,7 +305,11 @@ def _printable(text: str) -> bool:
 
 _COMMANDS = frozenset({"command", "declaration_command", "unset_command", "test_command"})
 _PLAIN_NODES = frozenset(
-    ["program", "list", "pipeline", "command", "command_name", "word", "number", "string", "string_content", "raw_string", "concatenation", "redirected_statement", "file_redirect", "file_descriptor", "variable_assignment", "variable_assignments", "variable_name"]
+    _words(
+        "program list pipeline command command_name word number string string_content raw_string"
+        " concatenation redirected_statement file_redirect file_descriptor variable_assignment"
+        " variable_assignments variable_name"
+    )
 )
 _NAMES = {
     "command_substitution": "it puts the output of another command in",
@@ -472,7 +490,10 @@ def _ansi_c(text: str) -> str:
 
 def _pieces(text: str, seen: set[str]) -> Iterator[Part]:
     """The text cut at everything that may separate commands, quotes taken off: a crude second opinion."""
-    for piece in re.split(r"[;&|\n\r()`{}<>]+|\$\(", text)[:2000]:
+    pieces = re.split(r"[;&|\n\r()`{}<>]+|\$\(", text)
+    # `{a,b}` is a command of two words.
+    pieces += [found[1].replace(",", " ") for found in re.finditer(r"\{([^{}\s]{1,999})\}", text)]
+    for piece in pieces[:2000]:
         words = [re.sub(r"[\"'\\]", "", word) for word in piece.split()]
         words = [word for word in words if word]
         while words and (words[0] in _RESERVED or _ASSIGNMENT.match(words[0])):

@@ -1,0 +1,123 @@
+"""A log of what was allowed and by whom; each line holds the hash of the one before, so that changes show."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from mycode.core.errors import SessionError
+from mycode.core.redact import redact
+
+_FIRST = "0" * 64
+_LONGEST = 65_536
+
+
+class AuditRecord(Struct, frozen=True):
+    """One line: a verdict of the gate or an answer of a person. `at` is Unix seconds, `by` a person, rule or mode."""
+
+    at: float
+    event: Literal["verdict", "approval", "grant"]
+    session: str
+    mode: str
+    tool: str
+    title: str
+    decision: str
+    reason: str = ""
+    rule: str | None = None
+    by: str = ""
+    seq: int = 0
+    previous: str = _FIRST
+    hash: str = ""
+
+
+class Broken(Struct, frozen=True):
+    """Where the log does not hold together: the line (from 1) and what is wrong with it."""
+
+    line: int
+    reason: str
+
+
+class AuditLog:
+    """The log in one file, appended to by any number of processes; readable by its owner only."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def append(self, record: AuditRecord) -> AuditRecord:
+        """Writes the record behind the last one and returns it as written: numbered, chained, secrets taken out."""
+        safe = msgspec.structs.replace(record, title=redact(record.title)[:2000], reason=redact(record.reason)[:2000])
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            message = (
+                f"The audit log {self._path} cannot be written ({error.strerror}). Check the folder and its rights."
+            )
+            raise SessionError(message) from None
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            os.fchmod(file, 0o600)
+            seq, previous, whole = _tail(file)
+            chained = _chained(msgspec.structs.replace(safe, seq=seq + 1, previous=previous))
+            line = msgspec.json.encode(chained) + b"\n"
+            # A line that a crash cut off keeps its own line, so that the next one stays readable.
+            data = line if whole else b"\n" + line
+            while data:
+                data = data[os.write(file, data) :]
+        finally:
+            os.close(file)
+        return chained
+
+    def read(self) -> Iterator[AuditRecord]:
+        """The records that can be read, oldest first."""
+        for line in self._lines():
+            try:
+                yield msgspec.json.decode(line, type=AuditRecord)
+            except msgspec.DecodeError:
+                continue
+
+    def verify(self) -> Broken | None:
+        """The first place where a line was changed, taken out, put in or cut off; None when all hold together."""
+        previous, seq = _FIRST, 0
+        for number, line in enumerate(self._lines(), 1):
+            try:
+                record = msgspec.json.decode(line, type=AuditRecord)
+            except msgspec.DecodeError:
+                return Broken(number, "the line cannot be read")
+            if record.hash != _chained(record).hash:
+                return Broken(number, "the line was changed")
+            if record.previous != previous or record.seq != seq + 1:
+                return Broken(number, "lines before it are missing or were put in")
+            previous, seq = record.hash, record.seq
+        return None
+
+    def _lines(self) -> Iterable[bytes]:
+        try:
+            return [line for line in self._path.read_bytes().split(b"\n") if line]
+        except FileNotFoundError:
+            return []
+
+
+def _chained(record: AuditRecord) -> AuditRecord:
+    bare = msgspec.json.encode(msgspec.structs.replace(record, hash=""))
+    return msgspec.structs.replace(record, hash=hashlib.sha256(bare).hexdigest())
+
+
+def _tail(file: int) -> tuple[int, str, bool]:
+    """Number and hash of the last readable record, and whether the file ends with a whole line."""
+    size = os.fstat(file).st_size
+    data = os.pread(file, _LONGEST, max(0, size - _LONGEST))
+    for line in reversed(data.split(b"\n")):
+        try:
+            record = msgspec.json.decode(line, type=AuditRecord)
+        except msgspec.DecodeError:
+            continue
+        return record.seq, record.hash, data.endswith(b"\n")
+    return 0, _FIRST, not data or data.endswith(b"\n")

@@ -1,0 +1,238 @@
+"""Programs that only look when their arguments are of a certain kind: git, find, sed, awk, jq and a few builtins."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from mycode.permissions.options import Spec, Use, read_spec, use
+from mycode.permissions.programs import GIT
+from mycode.permissions.shell_grammar import Word
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """Long lists of names read better as text."""
+    return tuple(text.split())
+
+
+def _git(words: Sequence[Word]) -> Use | None:
+    rest = list(words)
+    while rest and rest[0].value in {"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"}:
+        rest.pop(0)
+    if [word.value for word in rest] in (["--version"], ["version"]):
+        return Use()
+    table = GIT.get(rest[0].value or "") if rest and not rest[0].glob else None
+    if table is None:
+        return None
+    spec, name, rest = read_spec(table), rest[0].value, rest[1:]
+    values = [word.value or "" for word in rest]
+    plain = [value for value in values if not value.startswith("-")]
+    match spec.operands:
+        case "revs":
+            found = use(Spec(spec.short, spec.long, "shows", 1000, spec.numbers), rest)
+            if found is None:
+                return None
+            # `git diff --no-index` and pathspecs outside read any file; revisions are harmless as paths go.
+            return Use(() if name == "grep" and "--no-index" not in values else found.shows, ())
+        case "listing":
+            found = use(Spec(spec.short, spec.long, "text", 1000, spec.numbers), rest)
+            lists = any(
+                re.match(r"-[a-z]*l|--list|--(?:no-)?contains|--(?:no-)?merged|--points-at", value) for value in values
+            )
+            return found if found is not None and (lists or not plain) else None
+        case "remote":
+            return (
+                Use()
+                if plain in ([], *([["get-url", name] for name in plain[1:2]]))
+                and use(Spec(spec.short, spec.long, "text", 2, numbers=False), rest) is not None
+                else None
+            )
+        case "stash":
+            return (
+                Use()
+                if (values[:1] == ["list"] and len(values) == 1)
+                or (
+                    values[:1] == ["show"]
+                    and all(
+                        v in {"-p", "--stat", "--name-only"} or re.fullmatch(r"stash@\{\d+\}|\d+", v)
+                        for v in values[1:]
+                    )
+                )
+                else None
+            )
+        case "worktree":
+            return Use() if values in (["list"], ["list", "--porcelain"]) else None
+        case "reflog":
+            if values[:1] and values[0] in {"expire", "delete", "exists", "drop", "write"}:
+                return None
+            return _git([Word("log", "log"), *(rest[1:] if values[:1] == ["show"] else rest)])
+        case "config":
+            reads = {"--get", "--get-all"} & set(values)
+            harmless = all(
+                re.fullmatch(
+                    r"(?i)user\.(?:name|email)|remote\.[\w.-]+\.url|branch\..*|init\..*|core\.(?:editor|bare|"
+                    r"autocrlf|filemode|ignorecase)|pull\..*|push\.default",
+                    value,
+                )
+                for value in plain
+            )
+            found = use(Spec(spec.short, spec.long, "text", 1, numbers=False), rest)
+            return found if found is not None and len(plain) == 1 and harmless and (reads or len(values) == 1) else None
+        case _:
+            return use(spec, rest)
+
+
+_FIND_TESTS = frozenset(
+    _words(
+        "-name -iname -path -ipath -wholename -iwholename -regex -iregex -type -xtype -size -mtime -mmin"
+        " -atime -amin -ctime -cmin -newer -anewer -cnewer -user -group -uid -gid -perm -links -inum -samefile"
+        " -maxdepth -mindepth -regextype -printf -fstype -lname -ilname -used -newermt"
+    )
+)
+_FIND_FLAGS = frozenset(
+    _words(
+        "-print -print0 -ls -prune -empty -readable -writable -executable -true -false -not -and -or -a -o !"
+        " ( ) , -depth -mount -xdev -nouser -nogroup -daystart -follow -noleaf -warn -nowarn -quit"
+    )
+)
+
+
+def _find(words: Sequence[Word]) -> Use | None:
+    rest = list(words)
+    starts: list[Word] = []
+    while rest and rest[0].value in {"-H", "-L", "-P"}:
+        rest.pop(0)
+    while rest and not (rest[0].value or "").startswith("-") and rest[0].value not in {"(", "!", ","}:
+        starts.append(rest.pop(0))
+    while rest:
+        word = rest.pop(0)
+        if word.value in _FIND_TESTS and rest and not (word.glob or rest[0].glob):
+            rest.pop(0)
+        elif word.value not in _FIND_FLAGS or word.glob:
+            return None
+    return None if any(word.glob and (word.value or "")[0] in "*?[" for word in starts) else Use(names=tuple(starts))
+
+
+_SED_ADDRESS = r"(?:\d+|\$|/(?:[^/\\\n]|\\[^\n])*/I?)"
+_SED_COMMAND = (
+    rf"\s*(?:{_SED_ADDRESS}(?:\s*,\s*(?:{_SED_ADDRESS}|[+~]\d+))?\s*!?\s*)?"
+    r"(?:[pdq=]|s/(?:[^/\\\n]|\\[^\n])*/(?:[^/\\\n]|\\[^\n])*/[gpiI0-9]*|s\|(?:[^|\\\n]|\\[^\n])*\|(?:[^|\\\n]|\\[^\n])*\|[gpiI0-9]*"
+    r"|s,(?:[^,\\\n]|\\[^\n])*,(?:[^,\\\n]|\\[^\n])*,[gpiI0-9]*|s#(?:[^#\\\n]|\\[^\n])*#(?:[^#\\\n]|\\[^\n])*#[gpiI0-9]*)?\s*"
+)
+
+
+def _sed(words: Sequence[Word]) -> Use | None:
+    """Printing, deleting and replacing lines on the way out; no `e`, `w`, `r`, no script from a file, not in place."""
+    scripts: list[str] = []
+    operands: list[Word] = []
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        value = word.value or ""
+        if value in {"-e", "--expression"} and rest:
+            scripts.append(rest.pop(0).value or "")
+        elif value in frozenset(_words("-n -E -r -nE -En -nr -rn -s -u -z --quiet --silent --regexp-extended")):
+            continue
+        elif value == "-ne" and rest:
+            scripts.append(rest.pop(0).value or "")
+        elif value.startswith("-") and value != "-":
+            return None
+        else:
+            operands.append(word)
+    if not scripts and operands:
+        scripts.append(operands.pop(0).value or "")
+    if any(word.glob and (word.value or "")[0] in "*?[" for word in operands):
+        return None
+    safe = all(
+        re.fullmatch(rf"{_SED_COMMAND}(?:;{_SED_COMMAND})*", line) for script in scripts for line in script.split("\n")
+    )
+    return Use(tuple(operands)) if scripts and safe else None
+
+
+def _awk(words: Sequence[Word]) -> Use | None:
+    """Programs that pick and print fields; nothing that runs, reads or writes anything else."""
+    rest = list(words)
+    while rest and (value := rest[0].value or "").startswith("-"):
+        if value == "-F" and len(rest) > 1:
+            rest = rest[2:]
+        elif re.fullmatch(r"-F.{1,4}", value):
+            rest = rest[1:]
+        elif value == "-v" and len(rest) > 1 and re.fullmatch(r"[a-z_]\w*=[\w.,:/ -]*", rest[1].value or ""):
+            rest = rest[2:]
+        else:
+            return None
+    if not rest or rest[0].glob:
+        return None
+    program = rest[0].value or ""
+    # More than a number, in a pattern or brackets, is no redirect.
+    program = re.sub(r">=?\s*\d[\d.]*(?=\s*(?:\{|\)|&&))", "", program)
+    harmless = re.fullmatch(r"[\w\s$,;:.\"'+*/%(){}=!<&^~\[\]\\?#-]*", program)
+    forbidden = re.search(
+        r"system|getline|close|fflush|func|ENVIRON|ARG|PROCINFO|SYMTAB|FUNCTAB|printf\s*>|<\s*[\"$(]|@", program
+    )
+    operands = rest[1:]
+    if not harmless or forbidden or any(word.glob and (word.value or "")[0] in "*?[" for word in operands):
+        return None
+    if any("=" in (word.value or "") for word in operands):
+        return None
+    return Use(tuple(operands))
+
+
+def _jq(words: Sequence[Word]) -> Use | None:
+    found = use(
+        read_spec(
+            "-cCMrjaSsneR --compact-output --color-output --monochrome-output --raw-output"
+            " --join-output --ascii-output"
+            " --sort-keys --slurp --null-input --exit-status --raw-input --tab --indent= | pattern"
+        ),
+        words,
+    )
+    filters = [word.value or "" for word in words if not (word.value or "").startswith("-")]
+    unsafe = not filters or re.search(
+        r"\benv\b|\$ENV|\binput_filename|\bimport\b|\binclude\b|\bdebug\b|\bgetpath/", filters[0]
+    )
+    return None if unsafe else found
+
+
+def _printf(words: Sequence[Word]) -> Use | None:
+    values = [word.value or "" for word in words]
+    return Use() if values and not values[0].startswith("-") and "%n" not in values[0] else None
+
+
+def _test(words: Sequence[Word]) -> Use | None:
+    """`test` and `[`: files, strings and numbers; not `-v`, which evaluates what it is given."""
+    values = [word.value or "" for word in words]
+    if values[-1:] == ["]"]:
+        values.pop()
+    flags = {value for value in values if re.fullmatch(r"-[a-zA-Z]+", value)}
+    known = set(_words("-e -f -d -r -w -x -s -L -h -n -z -a -o -eq -ne -lt -le -gt -ge -nt -ot -ef -S -p"))
+    literal = not any(re.search(r"[\[\]`$]", value) for value in values)
+    return Use() if flags <= known and literal else None
+
+
+def _command(words: Sequence[Word]) -> Use | None:
+    return Use() if words and words[0].value in {"-v", "-V"} and len(words) > 1 else None
+
+
+def _cd(words: Sequence[Word]) -> Use | None:
+    return (
+        Use(names=tuple(words))
+        if len(words) == 1 and not words[0].glob and words[0].value != "-" and words[0].value
+        else None
+    )
+
+
+LOOKERS: dict[str, Callable[[Sequence[Word]], Use | None]] = {
+    "git": _git,
+    "find": _find,
+    "sed": _sed,
+    "awk": _awk,
+    "gawk": _awk,
+    "mawk": _awk,
+    "jq": _jq,
+    "printf": _printf,
+    "test": _test,
+    "[": _test,
+    "command": _command,
+    "cd": _cd,
+}

@@ -1,0 +1,137 @@
+"""Reads the options of a command against those that a program may have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+
+from msgspec import Struct
+
+from mycode.permissions.shell_grammar import Word
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """Long lists of names read better as text."""
+    return tuple(text.split())
+
+
+class Use(Struct, frozen=True):
+    """What a looking command looks at: files it shows the content of, and files it only names or measures."""
+
+    shows: tuple[Word, ...] = ()
+    names: tuple[Word, ...] = ()
+
+
+class Spec(Struct, frozen=True):
+    """Allowed options. Values: "" a flag, "value" anything, "path" a file to show, "maybe" only behind `=`."""
+
+    short: dict[str, str]
+    long: dict[str, str]
+    operands: str
+    most: int
+    numbers: bool
+
+
+@cache
+def read_spec(text: str) -> Spec:
+    """From the short notation: `-abc` flags, `-n:` with a value, `-f@` with a file, `--x`, `--x=`, `--x?`, `-#`.
+
+    After the bar: what operands are (`shows`, `names`, `text`, `none`, `pattern` = one text, then files), `:1` at most.
+    """
+    options, _, operands = text.partition("|")
+    kind, _, most = operands.strip().partition(":")
+    short: dict[str, str] = {}
+    long: dict[str, str] = {}
+    numbers = False
+    for option in options.split():
+        if option == "-#":
+            numbers = True
+        elif option.startswith("--"):
+            value = {"=": "value", "@": "path", "?": "maybe"}.get(option[-1], "")
+            long[option.rstrip("=@?")] = value
+        elif option[-1] in ":@":
+            short.update(dict.fromkeys(option[1:-1], "value" if option[-1] == ":" else "path"))
+        else:
+            short.update(dict.fromkeys(option[1:], ""))
+    return Spec(short, long, kind, int(most) if most else 1000, numbers)
+
+
+# Programs that do no harm with any option, so that a file named like one may stand where a star does.
+ANY_GLOB = frozenset(
+    _words("ls cat head tail wc grep egrep fgrep du stat echo md5sum sha1sum sha256sum basename dirname")
+)
+
+
+def use(spec: Spec, words: Sequence[Word], *, any_glob: bool = False) -> Use | None:
+    shows: list[Word] = []
+    operands: list[Word] = []
+    given: set[str] = set()
+    waiting = list(words)
+    while waiting:
+        word = waiting.pop(0)
+        value = word.value or ""
+        if value == "--":
+            operands += waiting
+            break
+        if word.glob and value[0] in "*?[-":
+            if not any_glob or value.startswith("-"):
+                return None
+            operands.append(word)
+            continue
+        if not value.startswith("-") or value == "-":
+            operands.append(word)
+            continue
+        if spec.numbers and re.fullmatch(r"-\d+", value):
+            continue
+        if value.startswith("--"):
+            name, sign, inline = value.partition("=")
+            wanted = spec.long.get(name)
+            if wanted is None or (sign and not wanted) or word.glob:
+                return None
+            given.add(name)
+            if wanted in {"value", "path"}:
+                if not sign and not _takes(waiting):
+                    return None
+                argument = Word(inline, inline) if sign else waiting.pop(0)
+                if wanted == "path":
+                    shows.append(argument)
+            continue
+        letters = value[1:]
+        while letters:
+            letter, letters = letters[0], letters[1:]
+            wanted = spec.short.get(letter)
+            if wanted is None or wanted == "maybe" or word.glob:
+                return None
+            given.add("-" + letter)
+            if wanted:
+                if not letters and not _takes(waiting):
+                    return None
+                argument = Word(letters, letters) if letters else waiting.pop(0)
+                letters = ""
+                if wanted == "path":
+                    shows.append(argument)
+    if len(operands) > spec.most:
+        return None
+    match spec.operands:
+        case "none":
+            return None if operands else Use(tuple(shows))
+        case "text":
+            return Use(tuple(shows), tuple(word for word in operands if word.glob or word.tilde))
+        case "plus":
+            return Use(tuple(shows)) if all((word.value or "").startswith("+") for word in operands) else None
+        case "ps":
+            harmless = all(re.fullmatch(r"[auxfw]+", word.value or "") for word in operands)
+            return Use() if harmless and not any("env" in (word.value or "") for word in words) else None
+        case "names":
+            return Use(tuple(shows), tuple(operands))
+        case "pattern":
+            files = operands if given & {"-e", "-f", "--regexp", "--file", "--files"} else operands[1:]
+            return Use((*shows, *files))
+        case _:
+            return Use((*shows, *operands))
+
+
+def _takes(waiting: Sequence[Word]) -> bool:
+    """Whether the next word can be an option's value: never one that could be an option itself."""
+    return bool(waiting) and not (waiting[0].value or "").startswith("-") and not waiting[0].glob

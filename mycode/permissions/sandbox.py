@@ -1,0 +1,187 @@
+"""The box for shell commands: bubblewrap on Linux, seatbelt on macOS, or a plain word that there is none."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+from mycode.core.errors import SandboxError
+from mycode.core.tools import Sandbox
+from mycode.permissions.seatbelt import seatbelt_profile
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """Long lists of names read better as text."""
+    return tuple(text.split())
+
+
+Kind = Literal["auto", "read-only", "workspace-write", "off"]
+Box = Literal["read-only", "workspace-write"]
+
+# Programs that put others into a box are never taken from a folder that a project could fill.
+_TRUSTED_PATH = "/usr/bin:/bin:/usr/local/bin:/usr/sbin:/run/current-system/sw/bin:/opt/homebrew/bin"
+_KEYS = _words(
+    ".ssh .gnupg .aws .azure .kube .docker .config/gcloud .config/gh .config/op .config/rclone"
+    " .password-store .netrc .git-credentials .pgpass .npmrc .pypirc .vault-token .local/share/keyrings"
+    " .mozilla .config/google-chrome .config/chromium .bash_history .zsh_history"
+)
+_RUN_LATER = _words(
+    ".git/config .vscode .idea .husky .githooks .github/workflows .envrc .pre-commit-config.yaml .claude .mcp.json"
+)
+
+
+def detect(
+    kind: Kind,
+    workspace: Path,
+    *,
+    added: Iterable[Path] = (),
+    network: bool = False,
+    hidden: Iterable[Path] = (),
+    home: Path | None = None,
+) -> Sandbox:
+    """The box that this system can give, tried with a real command.
+
+    `auto` takes what works and says so when nothing does; asking for a box by name where there is none is a
+    `SandboxError`. `hidden` are folders that nothing inside may see (our own data), besides the usual places of keys.
+    """
+    if kind == "off":
+        return NoSandbox("switched off")
+    box: Box = "read-only" if kind == "read-only" else "workspace-write"
+    home = home or Path.home()
+    roots = tuple(os.path.realpath(folder) for folder in (workspace, *added))
+    secrets = tuple(_existing([*(home / name for name in _KEYS), *hidden]))
+    found: Bubblewrap | Seatbelt | None = None
+    reason = f"there is none for {sys.platform}"
+    if sys.platform == "darwin" and (program := shutil.which("sandbox-exec", path=_TRUSTED_PATH)):
+        found = Seatbelt(program, box, roots, network=network, hidden=secrets)
+    elif sys.platform.startswith("linux"):
+        program = shutil.which("bwrap", path=_TRUSTED_PATH)
+        reason = "bubblewrap is not installed"
+        if program:
+            found = Bubblewrap(program, box, roots, network=network, hidden=secrets)
+    if found is not None:
+        reason = _probe(found, roots[0])
+        if not reason:
+            return found
+    if kind == "auto":
+        return NoSandbox(reason)
+    raise SandboxError(f"A sandbox was asked for, but {reason}. Install bubblewrap (bwrap), or use --sandbox off.")
+
+
+def _existing(paths: Iterable[Path]) -> Iterable[str]:
+    for path in dict.fromkeys(paths):
+        if path.exists():
+            yield os.path.realpath(path)
+
+
+def _probe(box: Bubblewrap | Seatbelt, cwd: str) -> str:
+    """Why the box does not work here, or "" when a command ran in it."""
+    try:
+        done = subprocess.run(box.wrap(("true",), cwd), capture_output=True, timeout=10, check=False, text=True)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"it does not start ({type(error).__name__})"
+    if done.returncode == 0:
+        return ""
+    lines = done.stderr.strip().splitlines()
+    return f"it does not work here ({lines[-1] if lines else f'exit {done.returncode}'})"
+
+
+class NoSandbox:
+    """No box; `state` says why."""
+
+    active = False
+
+    def __init__(self, reason: str) -> None:
+        self.state = f"off: {reason}"
+
+    def wrap(self, argv: tuple[str, ...], cwd: str) -> tuple[str, ...]:
+        del cwd
+        return argv
+
+
+class Bubblewrap:
+    """A box of Linux namespaces: the system read-only, the workspace writable, keys hidden, no network."""
+
+    active = True
+
+    def __init__(
+        self, program: str, box: Box, roots: tuple[str, ...], *, network: bool, hidden: tuple[str, ...]
+    ) -> None:
+        self._program = program
+        self._box = box
+        self._roots = roots
+        self._network = network
+        self._hidden = hidden
+
+    @property
+    def state(self) -> str:
+        return _state("bubblewrap", self._box, network=self._network)
+
+    def wrap(self, argv: tuple[str, ...], cwd: str) -> tuple[str, ...]:
+        # A mount point must exist when its turn comes: first the whole tree, then what is laid over it.
+        options = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", "/run"]  # noqa: S108 - a mount point inside the box
+        if self._network:
+            options += ["--ro-bind-try", "/run/systemd/resolve", "/run/systemd/resolve"]
+        for root in self._roots:
+            options += ["--bind" if self._box == "workspace-write" else "--ro-bind", root, root]
+            if self._box == "workspace-write":
+                options += _kept(Path(root))
+        for path in self._hidden:
+            options += ["--tmpfs", path] if Path(path).is_dir() else ["--ro-bind", "/dev/null", path]
+        options += ["--unshare-all", *(["--share-net"] if self._network else []), "--die-with-parent", "--new-session"]
+        return (self._program, *options, "--chdir", cwd, "--", *argv)
+
+
+def _kept(root: Path) -> list[str]:
+    """What runs later outside the box stays as it is; hooks and our own settings cannot even be created."""
+    options: list[str] = []
+    for name in _RUN_LATER:
+        path = root / name
+        if path.exists() and not path.is_symlink():
+            options += _sealed(path)
+    git = root / ".git"
+    if git.is_file():
+        options += _sealed(git)
+    elif git.is_dir() and not git.is_symlink():
+        options += _sealed(git / "hooks")
+    return options + _sealed(root / ".mycode")
+
+
+def _sealed(path: Path) -> list[str]:
+    if path.is_symlink():
+        return []
+    if path.exists():
+        return ["--ro-bind", str(path), str(path)]
+    return ["--tmpfs", str(path), "--remount-ro", str(path)]
+
+
+class Seatbelt:
+    """A box made by macOS from a profile."""
+
+    active = True
+
+    def __init__(
+        self, program: str, box: Box, roots: tuple[str, ...], *, network: bool, hidden: tuple[str, ...]
+    ) -> None:
+        self._program = program
+        self._box = box
+        self._network = network
+        self._profile = seatbelt_profile(box, roots, network=network, hidden=hidden)
+
+    @property
+    def state(self) -> str:
+        return _state("seatbelt", self._box, network=self._network)
+
+    def wrap(self, argv: tuple[str, ...], cwd: str) -> tuple[str, ...]:
+        del cwd
+        return (self._program, "-p", self._profile, *argv)
+
+
+def _state(name: str, box: Box, *, network: bool) -> str:
+    what = "workspace writable" if box == "workspace-write" else "everything read-only"
+    return f"{name}, {what}, {'network open' if network else 'no network'}"
