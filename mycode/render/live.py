@@ -58,7 +58,7 @@ class Live:
         self.asking = False
         self.last_tool: tuple[ToolFinished, str] | None = None
         self._stream = MarkdownStream()
-        self._streamed = False
+        self._said: list[str] = []
         self._running: dict[str, tuple[str, str]] = {}
         self._spoken = False
 
@@ -119,7 +119,8 @@ class Live:
             case Retrying():
                 self.label = f"Waiting to try again ({event.attempt} of {event.attempts})"
                 lines = self._cut()
-                self._streamed = False if event.discard else self._streamed
+                if event.discard:
+                    self._said.clear()
                 return [*lines, transcript.retrying(event, plain_text=flat)]
             case Warned(text=text):
                 return [transcript.warning(text, plain_text=flat)]
@@ -136,7 +137,7 @@ class Live:
             what = f"{one_line(title, transcript.TITLE_WIDTH)}: interrupted, may have had effects"
             lines.append(transcript.warning(what, plain_text=self.canvas.plain))
         self._running.clear()
-        self._streamed = False
+        self._said.clear()
         self.label = ""
         return lines
 
@@ -158,14 +159,19 @@ class Live:
         return Group(*parts) if parts else None
 
     def _feed(self, text: str) -> list[Block]:
-        self._streamed = True
+        self._said.append(text)
         return self._stream.feed(text)
 
     def _message(self, message: AssistantMessage) -> list[RenderableType]:
-        """The message is whole now. What was streamed of it is on the screen already; else it is shown whole."""
-        lines = self._cut() if self._streamed else self._answer(self._stream.feed(message.text)) + self._cut()
-        self._streamed = False
-        return lines
+        """The message is whole now: what was not streamed of it is added; if it is another text, it is shown whole."""
+        said, text = "".join(self._said), message.text
+        self._said.clear()
+        lines: list[RenderableType] = []
+        if text.rstrip() != said.rstrip():
+            if not text.startswith(said):
+                lines, said = self._cut(), ""
+            lines += self._answer(self._stream.feed(text[len(said) :]))
+        return lines + self._cut()
 
     def _cut(self) -> list[RenderableType]:
         lines = self._answer(self._stream.finish())

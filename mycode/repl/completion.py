@@ -77,7 +77,7 @@ def ranked(typed: str, paths: Sequence[str], most: int = _MOST) -> list[str]:
         return list(paths[:most])
     low = typed.lower()
     close = [path for path in paths if low in path.lower()]
-    close.sort(key=lambda path: (not path.rpartition("/")[2].lower().startswith(low), len(path), path))
+    close.sort(key=lambda path: (*_distance(low, path.rpartition("/")[2].lower()), len(path), path))
     if len(close) >= most:
         return close[:most]
     from rapidfuzz import fuzz, process
@@ -86,6 +86,10 @@ def ranked(typed: str, paths: Sequence[str], most: int = _MOST) -> list[str]:
     rest = [path for path in paths if path not in known and _in_order(low, path.lower())]
     fuzzy = process.extract(typed, rest, scorer=fuzz.WRatio, limit=most - len(close))
     return close + [path for path, _, _ in fuzzy]
+
+
+def _distance(typed: str, name: str) -> tuple[bool, bool]:
+    return (not name.startswith(typed), typed not in name)
 
 
 def _in_order(letters: str, path: str) -> bool:

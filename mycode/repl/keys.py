@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prompt_toolkit.application import get_app
+from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition, has_focus, vi_insert_mode, vi_mode
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
@@ -45,6 +46,7 @@ def bindings(prompt: Prompt) -> KeyBindings:
     busy = Condition(lambda: desk.busy)
     queued = Condition(lambda: desk.queued > 0)
     last_interrupt = [0.0]
+    tab_waits = [""]
 
     @keys.add("enter", filter=typing & ~choosing)
     def _send(_: KeyPressEvent) -> None:
@@ -107,11 +109,20 @@ def bindings(prompt: Prompt) -> KeyBindings:
     def _complete(_: KeyPressEvent) -> None:
         state = buffer.complete_state
         if state is None:
+            # Completions are on their way from their thread; this key counts when they are there.
+            tab_waits[0] = buffer.text
             buffer.start_completion(select_first=False, insert_common_part=True)
         elif len(state.completions) == 1:
             buffer.apply_completion(state.completions[0])
         else:
             buffer.complete_next()
+
+    def _completed(_: Buffer) -> None:
+        state = buffer.complete_state
+        if state is not None and len(state.completions) == 1 and tab_waits[0] == buffer.text:
+            buffer.apply_completion(state.completions[0])
+
+    buffer.on_completions_changed += _completed
 
     @keys.add("c-o", filter=~asked)
     def _expand(_: KeyPressEvent) -> None:

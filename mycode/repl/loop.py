@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Protocol
 
@@ -87,6 +87,7 @@ class Repl:
         self._aside: list[str] = []
         self._beside_tasks: set[asyncio.Task[None]] = set()
         self._leaving = False
+        self._fault: BaseException | None = None
 
     def attach(self, screen: Screen) -> None:
         self._screen = screen
@@ -108,6 +109,8 @@ class Repl:
         finally:
             self._leaving = True
             await self._stop()
+        if self._fault is not None:
+            raise self._fault
         return 0
 
     # What the screen asks
@@ -220,21 +223,20 @@ class Repl:
     # One thing after the other
 
     def _start(self, text: str) -> None:
-        if is_command(text):
-            work = self._command(text)
-        elif text.startswith("!"):
-            work = self._shell(text)
-        else:
-            work = self._prompt(text)
         self._since = time.monotonic()
-        self._live.canvas = self.canvas
-        self._task = asyncio.get_running_loop().create_task(self._guarded(work))
+        self._task = asyncio.get_running_loop().create_task(self._guarded(text))
+        self._task.add_done_callback(self._done)
         self._screen.refresh()
 
-    async def _guarded(self, work: Coroutine[None, None, None]) -> None:
-        """Whatever goes wrong is a sentence on the screen; then the next line of the queue has its turn."""
+    async def _guarded(self, text: str) -> None:
+        """Whatever goes wrong for the person is a sentence on the screen."""
         try:
-            await work
+            if is_command(text):
+                await self._command(text)
+            elif text.startswith("!"):
+                await self._shell(text)
+            else:
+                await self._prompt(text)
         except asyncio.CancelledError:
             self._settle()
             if not self._leaving:
@@ -243,13 +245,19 @@ class Repl:
         except MycodeError as error:
             self._settle()
             self._fail(error)
-        finally:
-            self._task = None
-            self._refresh_facts()
-            if self._queue and not self._leaving:
-                self._start(self._queue.popleft())
-            else:
-                self._screen.refresh()
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        """Also reached when the work was cancelled before it began. A fault of the program ends it, with the fault."""
+        self._task = None
+        if not task.cancelled() and task.exception() is not None:
+            self._fault = task.exception()
+            self.leave()
+            return
+        self._refresh_facts()
+        if self._queue and not self._leaving:
+            self._start(self._queue.popleft())
+        else:
+            self._screen.refresh()
 
     async def _prompt(self, text: str) -> None:
         told, self._aside = self._aside, []

@@ -30,9 +30,10 @@ class Opening:
             if not (piece := os.read(self._fd, 4096)):
                 break
             typed += piece
-        text = typed.decode("utf-8", "replace")
+        # A line end that was typed before the terminal was ours had been translated already.
+        text = typed.decode("utf-8", "replace").replace("\n", "\r")
         if self._open:
-            rows = (len(PROMPT) + len(text)) // max(1, width) + text.count("\n")
+            rows = (len(PROMPT) + len(text)) // max(1, width)
             sys.stdout.write((f"\x1b[{rows}A" if rows else "") + "\r\x1b[J")
             sys.stdout.flush()
         self.close()

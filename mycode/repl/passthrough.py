@@ -10,6 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from mycode.core.errors import InputError
 from mycode.core.tools import CommandDisplay
 
 _TOLD_CHARS = 10_000
@@ -40,19 +41,27 @@ class Ran(Struct, frozen=True):
 
 
 async def run_command(command: str, folder: Path, report: Callable[[str], None]) -> Ran:
-    """Runs it in the person's shell without standard input; cancelling stops all of its processes."""
+    """Runs it in the person's shell without standard input; cancelling stops all of its processes.
+
+    Raises `InputError` when the shell itself cannot be started.
+    """
     loop = asyncio.get_running_loop()
     started = loop.time()
-    process = await asyncio.create_subprocess_exec(
-        os.environ.get("SHELL") or "/bin/sh",
-        "-c",
-        command,
-        cwd=folder,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        start_new_session=True,
-    )
+    shell = os.environ.get("SHELL") or "/bin/sh"
+    try:
+        process = await asyncio.create_subprocess_exec(
+            shell,
+            "-c",
+            command,
+            cwd=folder,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except OSError as error:
+        message = f"Your shell {shell} cannot be started: {error.strerror or error}. Set $SHELL."
+        raise InputError(message) from error
     assert process.stdout is not None
     pieces: list[str] = []
     exit_code: int | None = None

@@ -27,6 +27,7 @@ class PlainScreen:
         self.canvas = Canvas(width=10_000, plain=True)
         self._answer: asyncio.Future[str] | None = None
         self._done = asyncio.Event()
+        self._wanted = threading.Event()
         self._ended = False
 
     def write(self, *things: RenderableType) -> None:
@@ -34,9 +35,11 @@ class PlainScreen:
         self._target.flush()
 
     def refresh(self) -> None:
-        """Nothing is redrawn; after the last line of the input, the end of the work is the end."""
-        if self._ended and not self._desk.busy and not self._desk.queued:
-            self._done.set()
+        """Nothing is redrawn. When there is no more to do, the next line may come; after the last one it is the end."""
+        if not self._desk.busy and not self._desk.queued:
+            self._wanted.set()
+            if self._ended:
+                self._done.set()
 
     async def run(self, opening: Opening | None = None, first_draw: Callable[[], None] | None = None) -> None:
         """Until the input ends, and what it asked for is done, or the person leaves."""
@@ -49,7 +52,12 @@ class PlainScreen:
                 self._line(line)
 
         def reading() -> None:
-            for line in self._source:
+            # A person may type ahead; lines of a pipe or file wait until they are wanted, so that answers stay answers.
+            ahead = self._source.isatty()
+            while ahead or self._wanted.wait():
+                self._wanted.clear()
+                if not (line := self._source.readline()):
+                    break
                 loop.call_soon_threadsafe(received, line)
             loop.call_soon_threadsafe(self._end)
 
@@ -57,6 +65,7 @@ class PlainScreen:
             loop.add_signal_handler(signal.SIGINT, self._interrupted)
         except (NotImplementedError, RuntimeError, ValueError):
             pass
+        self.refresh()
         threading.Thread(target=reading, name="lines", daemon=True).start()
         if first_draw is not None:
             first_draw()
@@ -90,6 +99,7 @@ class PlainScreen:
         if self._ended:
             return at_end
         self._answer = asyncio.get_running_loop().create_future()
+        self._wanted.set()
         try:
             return await self._answer
         finally:
@@ -101,6 +111,8 @@ class PlainScreen:
             self._answer.set_result(line)
         elif line.strip():
             self._desk.submit(line)
+        else:
+            self.refresh()
 
     def _end(self) -> None:
         self._ended = True

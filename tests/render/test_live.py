@@ -92,6 +92,11 @@ def test_a_streamed_answer_is_not_shown_twice() -> None:
     assert screen(TextDelta(text), added(AssistantMessage(text))) == "\nOne.\n\nTwo.\n"
 
 
+def test_what_the_stream_left_out_of_an_answer_is_added() -> None:
+    assert screen(TextDelta("One.\n\nT"), added(AssistantMessage("One.\n\nTwo."))) == "\nOne.\n\nTwo.\n"
+    assert screen(TextDelta("wo."), added(AssistantMessage("One.\n\nTwo."))) == "\nwo.\n\nOne.\n\nTwo.\n"
+
+
 def test_what_is_open_is_live_and_not_settled() -> None:
     live = Live(Canvas(60, color=False))
 

@@ -177,11 +177,13 @@ async def test_up_recalls_earlier_prompts_and_search_finds_them(tmp_path: Path) 
     async with prompting(ReplSettings(history_file=kept)) as typist:
         assert await typist.sent("fix the parser\r") == ["submit fix the parser"]
         assert await typist.sent("run tests\r") == ["submit fix the parser", "submit run tests"]
+        await typist.until(lambda: len(typist.prompt.buffer._working_lines) == 3)
         typist.type(UP)
         await typist.draft("run tests")
     assert kept.stat().st_mode & 0o777 == 0o600
 
     async with prompting(ReplSettings(history_file=kept)) as typist:
+        await typist.until(lambda: len(typist.prompt.buffer._working_lines) == 3)
         typist.type("\x12", "pars", "\r")
         await typist.draft("fix the parser")
 

@@ -51,7 +51,8 @@ def script(approver: TerminalApprover):  # type: ignore[no-untyped-def]  # a clo
             yield MessageAdded(session.add(AssistantMessage(said)))
         elif "wait" in text:
             yield TextDelta("working on it\n\n")
-            await asyncio.sleep(0.6)
+            while not Path("go").exists():
+                await asyncio.sleep(0.01)
             yield MessageAdded(session.add(AssistantMessage("working on it\n\ndone waiting")))
         else:
             yield MessageAdded(session.add(AssistantMessage(f"You said: {text}")))

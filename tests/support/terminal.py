@@ -9,7 +9,7 @@ from pathlib import Path
 import pexpect
 import pyte
 
-_PATIENCE = 20.0
+_PATIENCE = 15.0
 
 
 class Terminal:

@@ -1,0 +1,59 @@
+"""Commands of the person's own: run as typed, stopped with all they started."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from mycode.core.errors import InputError
+from mycode.repl.passthrough import Ran, run_command
+
+
+@pytest.fixture(autouse=True)
+def _plain_shell(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHELL", "/bin/sh")
+
+
+async def test_output_and_exit_code_are_kept(workspace: Path) -> None:
+    seen: list[str] = []
+
+    ran = await run_command("echo out; echo err >&2; pwd; exit 4", workspace, seen.append)
+
+    assert (ran.exit_code, ran.output) == (4, f"out\nerr\n{workspace.resolve()}\n")
+    assert "".join(seen) == ran.output
+
+
+async def test_stopping_it_stops_what_it_started(workspace: Path) -> None:
+    started = asyncio.Event()
+
+    task = asyncio.create_task(
+        run_command("echo up; sleep 60 & sleep 60; touch late", workspace, lambda _: started.set())
+    )
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert not (workspace / "late").exists()
+
+
+async def test_a_shell_that_is_not_there_is_a_sentence(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHELL", "/no/such/shell")
+
+    with pytest.raises(InputError, match="Your shell /no/such/shell cannot be started"):
+        await run_command("ls", workspace, lambda _: None)
+
+
+async def test_it_cannot_wait_for_input(workspace: Path) -> None:
+    ran = await run_command("cat; echo done", workspace, lambda _: None)
+
+    assert ran.output == "done\n"
+
+
+def test_the_model_is_told_the_ends_of_a_long_output() -> None:
+    told = Ran("make", "a" * 9000 + "b" * 9000, 2, 1.0).told
+
+    assert told.startswith("I ran `make` in my shell; it ended with exit code 2. Its output:\naaa")
+    assert "[... 8000 characters left out ...]" in told
+    assert len(told) < 11_000
+    assert Ran("make", "", None, 1.0).told == "I ran `make` in my shell; it was stopped. Its output:\n(none)"
