@@ -170,11 +170,11 @@ class Folds:
         if not settings.enabled or not self._policy.auto.enabled or self._precompute.running or self._folding:
             return False
         choice = self._choice(None, emergency=False)
-        models = self._models() if choice != "rules" else ()
-        if not models or self.tokens() < settings.ratio * self._ledger.window:
+        if choice == "rules" or self.tokens() < settings.ratio * self._ledger.window:
             return False
         rows = self.chosen()
-        if not rows:
+        models = self._models() if rows else ()
+        if not models:
             return False
         fold = self._fold(rows, "", rebase=self._at_depth_limit() and self._policy.auto.on_depth_limit == "rebase")
         return self._precompute.start(
@@ -183,7 +183,7 @@ class Folds:
 
     async def settle(self) -> None:
         """Until the summary in preparation, if any, is ready."""
-        await self._precompute.wait()
+        await self._precompute.wait(None)
 
     def forget_prepared(self) -> None:
         """Stops preparing and forgets what is ready."""
@@ -191,6 +191,13 @@ class Folds:
 
     async def _run(self, wish: Wish) -> AsyncGenerator[Event, None]:
         before = self.tokens()
+        if not wish.by_hand and not self._policy.auto.enabled:
+            self._gave_up(before)
+            yield Warned(
+                "The context is full, and automatic summaries are off (auto.enabled). "
+                "Requests are cut to fit; /summarize makes room."
+            )
+            return
         if not wish.by_hand and not wish.rebase and (masked := self._mask_if_enough()) is not None:
             yield masked
             return
@@ -212,8 +219,7 @@ class Folds:
         if before - after >= self._policy.auto.min_saving * before:
             self.hope()
             return
-        self._fruitless += 1
-        self._fruitless_tokens = after
+        self._gave_up(after)
         if self._fruitless >= self._policy.auto.passes_without_progress:
             yield Warned(self._explanation())
 
@@ -236,17 +242,24 @@ class Folds:
             choice = "rules"
         prepared = None
         if wish.plain and not attempt and choice != "rules":
+            if self._precompute.running and not await self._precompute.wait(self._policy.llm.deadline_seconds):
+                self._precompute.cancel()
+                choice = "rules"  # one call to a model is enough for one trigger, even if it came to nothing
             prepared = self._precompute.take(self._talk.visible(), self._base())
         if prepared is not None:
             rows = self._talk.visible()[: prepared.rows]
         else:
             rows = self._range(wish) if wish.by_range else self.chosen(wish.keep, shorter=bool(attempt))
+        head = self._talk.laid.head
+        again = wish.rebase and not rows and head is not None
+        if again and head is not None:
+            rows = self._talk.originals(head.end, _REBASE_TOKENS)[0]
         if not rows:
             yield Warned("There is nothing to summarize yet: what could be folded is folded already.")
             return
         before = self._counted()
-        inner = rows[0].seq != self._talk.visible()[0].seq
-        if not inner:
+        inner = not again and rows[0].seq != self._talk.visible()[0].seq
+        if not inner and not again:
             self._talk.read_all()
             rows = self._talk.visible()[: self._talk.after(rows[-1].seq) - self._talk.first_visible()]
         least = self._policy.auto.min_saving * before
@@ -271,7 +284,7 @@ class Folds:
             told = await folding.tell(fold, "rules", (), self._policy)
             record = self._record(told, fold, rows, wish.trigger, rebase=rebase, inner=inner)
             after = self._counted_with(record)
-        if after > before - least and not (wish.rebase and after < before):
+        if after > before - least and not (again and after <= 1.1 * before):
             yield Warned("The summary would free too little, so nothing was changed.")
             return
         scale = self._ledger.calibration
@@ -282,17 +295,22 @@ class Folds:
         else:
             yield SummaryFinished(self._note(record), seconds)
 
+    def _gave_up(self, tokens: int) -> None:
+        self._fruitless += 1
+        self._fruitless_tokens = tokens
+
     def _fold(self, rows: Sequence[Row], focus: str, *, rebase: bool, inner: bool = False) -> Fold:
         head = self._talk.laid.head
         previous = head.record if head is not None and not inner else None
         told = list(rows)
-        if rebase and head is not None:
+        if rebase and head is not None and rows[0].seq > head.end:
             older, complete = self._talk.originals(head.end, _REBASE_TOKENS)
             told = [*older, *told]
             previous = None if complete else head.record
         size = sum(row.tokens for row in told)
         return Fold(
-            messages=tuple((row.seq, row.message) for row in told),
+            # What the person left out by hand is not brought back by a summary.
+            messages=tuple((row.seq, row.message) for row in told if row.seq not in self._talk.laid.dropped),
             previous=previous,
             ledger=self._talk.facts(),
             budget_tokens=self.summary_budget(size),
@@ -300,6 +318,7 @@ class Folds:
             redact=self._redact,
             focus=focus,
             depth=0 if rebase or previous is None else previous.depth + 1,
+            form=self._policy.summary.form,
             recent=tuple(row.message for row in self._talk.rows[self._talk.after(rows[-1].seq) :]),
         )
 

@@ -220,7 +220,7 @@ class ContextManager:
 
         Quiet after passes that brought nothing, until a tenth more has come in: what cannot be folded is cut by `fit`.
         """
-        if self._folds.resigned():
+        if reason != "manual" and self._folds.resigned():
             return None
         return policies.due(self._policy, self._folds.measure(self._folds.tokens()), reason)
 

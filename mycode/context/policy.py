@@ -109,6 +109,8 @@ class Summary(Struct, frozen=True, forbid_unknown_fields=True):
 
     strategy: Literal["auto", "rules", "llm", "hybrid"] = "auto"
     """Who writes it; auto: hybrid if a model can be asked, else rules."""
+    form: Literal["selection", "lines"] = "selection"
+    """What rules write: the lines most likely to be needed again, or one line for each message."""
     max_summary_tokens: int = 8_000
     """The whole summary holds at most this many tokens."""
     max_share: float = 0.1
@@ -334,9 +336,12 @@ def summary_budget(policy: Policy, room: int, folded: int, previous: int = 0) ->
 def due(policy: Policy, measure: Measure, reason: TriggerReason | None = None) -> Trigger | None:
     """The clause that holds, or None: caps with hysteresis and cooldown; an emergency knows neither (R78-R80).
 
-    `reason` is why the question is put now (`resume`, `model_switch`); it names the trigger but forces nothing.
+    `reason` is why the question is put now (`resume`, `model_switch`); it names the trigger but forces nothing;
+    only `manual` always holds.
     """
     auto = policy.auto
+    if reason == "manual":
+        return Trigger("manual", measure.ratio, measure.tokens)
     if measure.tokens >= auto.emergency_ratio * measure.window or measure.tokens > measure.budget:
         return Trigger("emergency", measure.ratio, measure.tokens, emergency=True)
     if not auto.enabled or halted(policy, measure.depth):

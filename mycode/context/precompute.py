@@ -52,10 +52,12 @@ class Precompute:
             return None
         return prepared if prefix_hash(rows[: prepared.rows], base) == prepared.prefix else None
 
-    async def wait(self) -> None:
-        """Until nothing is under way."""
-        if self._task is not None:
-            await asyncio.gather(self._task, return_exceptions=True)
+    async def wait(self, seconds: float | None) -> bool:
+        """Until nothing is under way, or so many seconds have passed; whether nothing is."""
+        if self._task is None:
+            return True
+        _, pending = await asyncio.wait([self._task], timeout=seconds)
+        return not pending
 
     def cancel(self) -> None:
         """Stops preparing; what was ready is forgotten too."""

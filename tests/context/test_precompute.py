@@ -98,3 +98,29 @@ async def test_a_preparation_that_fails_costs_nothing():
     await chat.manager.settle_precompute()
     record = await fill_and_fold(chat)
     assert record.strategy == "llm"
+
+
+class Slow(Script):
+    """A model that answers when it is allowed to."""
+
+    def __init__(self, answer: str) -> None:
+        super().__init__(answer)
+        self.asked, self.go = asyncio.Event(), asyncio.Event()
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[AssistantMessage]:  # type: ignore[override]  # no deltas
+        self.requests.append(request)
+        self.asked.set()
+        await self.go.wait()
+        yield AssistantMessage(ANSWER)
+
+
+async def test_a_trigger_waits_for_a_preparation_that_is_under_way():
+    model = Slow(ANSWER)
+    chat = nearly_full(model)
+    chat.manager.precompute()
+    await model.asked.wait()
+    folding = asyncio.create_task(fill_and_fold(chat))
+    model.go.set()
+    record = await folding
+    assert len(model.requests) == 1
+    assert record.narrative.startswith("Prepared ahead.")

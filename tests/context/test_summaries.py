@@ -261,3 +261,24 @@ async def test_memory_is_read_again_after_a_summary_and_undo_brings_the_old_text
     assert chat.manager.view()[0] == ContextNote("new rules", "memory")
     chat.undo()
     assert chat.manager.view() == before
+
+
+async def test_a_rebase_by_hand_rebuilds_the_last_summary_from_the_originals():
+    chat = Chat(64_000)
+    for _ in range(2):
+        chat.turns(8, size=3000)
+        last = record_of(await chat.fold(keep=2))
+    record = record_of(await chat.fold(rebase=True))
+    assert record.depth == 0
+    assert record.parent_id == last.id
+    assert record.covers == (1, last.covers[1])
+    assert len(record.message_ids) > len(last.message_ids)
+
+
+async def test_what_was_left_out_by_hand_does_not_come_back_in_a_summary():
+    chat = Chat(64_000)
+    chat.say("The code word is xylophone_quartz.", AssistantMessage("Noted."))
+    chat.turns(8, size=3000)
+    chat.log.write(chat.manager.drop([1]).entry)
+    await chat.fold()
+    assert "xylophone_quartz" not in summary_in(chat)

@@ -207,3 +207,19 @@ async def test_a_long_session_without_folds_is_read_from_its_end_and_the_rest_at
     assert isinstance(record, SummaryRecord)
     assert record.covers[0] == 1
     assert len(record.message_ids) > 3_900
+
+
+async def test_switched_off_nothing_is_folded_by_itself_but_requests_fit_and_a_fold_by_hand_works():
+    chat = Chat(16_000, policy=Policy(auto=Auto(enabled=False)))
+    chat.turns(20, size=4_000)
+    before = chat.manager.view()
+    trigger = chat.manager.due()
+    assert trigger is not None
+    events = await chat.fold(trigger)
+    assert [type(event) for event in events] == [Warned]
+    assert chat.manager.view() == before
+    assert sum(len(m.text) for m in chat.manager.fit()) // 4 < 16_000
+    by_hand = chat.manager.due("manual")
+    assert by_hand is not None
+    assert by_hand.reason == "manual"
+    assert any(isinstance(event, SummaryFinished) for event in await chat.fold(by_hand))

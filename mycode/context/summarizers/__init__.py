@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Literal, Protocol
 
 from msgspec import Struct
 
@@ -17,7 +17,8 @@ class Fold(Struct, frozen=True):
     """What is to be told: messages with their seqs, the record it continues, and how long the telling may be.
 
     `ledger` holds the facts of the whole conversation up to here; `recent` is what stays word for word after the
-    fold; `focus` is the person's wish, or empty. `count` counts tokens, `redact` masks secrets.
+    fold; `focus` is the person's wish, or empty; `form` is what rules write. `count` counts tokens, `redact` masks
+    secrets.
     """
 
     messages: tuple[tuple[int, Message], ...]
@@ -29,6 +30,7 @@ class Fold(Struct, frozen=True):
     focus: str = ""
     depth: int = 0
     recent: tuple[Message, ...] = ()
+    form: Literal["selection", "lines"] = "selection"
 
 
 class Draft(Struct, frozen=True):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from mycode.context.facts import FactLedger
 from mycode.context.selection import fold_text
-from mycode.context.summarizers import Draft, Fold
+from mycode.context.summarizers import Draft, Fold, lines
 from mycode.core.messages import UserMessage
 from mycode.core.summaries import ActionItem, SummaryContext
 
@@ -21,6 +23,9 @@ class Rules:
 
 def tell(fold: Fold) -> Draft:
     """The draft for a fold; pure. Facts that must be kept come first, the rest of the room goes to the selection."""
+    if fold.form == "lines":
+        draft = lines.tell(fold)
+        return replace(draft, key_points=key_points(fold), context=context_of(fold.ledger, fold))
     facts = facts_text(fold.ledger, fold.budget_tokens // 2, fold)
     digest = selected(fold, fold.budget_tokens - fold.count(facts) - 40)
     return Draft("rules", facts, key_points(fold), context_of(fold.ledger, fold), digest)
