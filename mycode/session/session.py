@@ -12,11 +12,14 @@ from mycode.core.events import (
     ApprovalGiven,
     ContextChanged,
     Event,
+    MessageAdded,
+    Retrying,
+    TextDelta,
     ToolStarted,
     TurnEnded,
     Warned,
 )
-from mycode.core.messages import Image, UserMessage
+from mycode.core.messages import AssistantMessage, Image, UserMessage
 from mycode.core.summaries import ContextUsage, Strategy, SummaryRecord, Trigger
 from mycode.core.tools import ApprovalRequest, Found
 from mycode.core.usage import NO_USAGE, Usage
@@ -69,6 +72,7 @@ class Session:
         self._begin()
         turn = self._totals.begin()
         asked: dict[str, ApprovalRequest] = {}
+        said: list[str] = []
         ended = False
         try:
             message = UserMessage(clean(text), images)
@@ -82,6 +86,10 @@ class Session:
                         case ToolStarted() if self._checkpointer is not None:
                             for told in await self._checkpoint(self._checkpointer, event, turn):
                                 yield told
+                        case TextDelta(text=piece):
+                            said.append(piece)
+                        case MessageAdded() | Retrying(discard=True):
+                            said.clear()
                         case TurnEnded():
                             ended = True
                             for told in self._save(self._context.note(self._totals.closing(event, turn))):
@@ -92,7 +100,9 @@ class Session:
                         yield told
         finally:
             if not ended and self._writer.last != self._before_turn:
-                # The consumer went away: the turn is told to have been interrupted, for the totals' sake.
+                # The consumer went away: what was said so far is kept, and the turn is told to have been interrupted.
+                if partial := "".join(said).strip():
+                    self._save(self._context.append(AssistantMessage(clean(partial), finish="interrupted")))
                 cut = TurnEnded("interrupted", self._totals.this_turn, 0)
                 self._save(self._context.note(self._totals.closing(cut, turn)))
             self._end()
