@@ -5,7 +5,6 @@ Pure. The bytes of a stream become events (`Events`), events become chunks (`dec
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -290,6 +289,8 @@ def decode_event(data: bytes) -> Any:
         return msgspec.json.decode(data)
     except msgspec.DecodeError:
         pass
+    import json
+
     try:
         # Some servers cut a sign outside the basic plane in two; only the standard library reads such halves.
         return sound(json.loads(data))

@@ -16,9 +16,11 @@ from mycode.core.errors import ConfigError
 from mycode.core.messages import Image
 from mycode.core.models import Model
 from mycode.llm.catalog import describe, find, provider_of
-from mycode.llm.providers import LOCAL_SERVERS, PROVIDERS, LocalServer, Provider, endpoint
+from mycode.llm.providers import LOCAL_SERVERS, PROVIDERS, Found, LocalServer, Provider, endpoint
 from mycode.llm.retry import RetryingModel
 from mycode.llm.wire import Dialect
+
+__all__ = ["Found", "ModelChoice", "Transport", "find_model", "full_name", "open_model", "read_image", "warm"]
 
 Transport = Literal["auto", "direct", "litellm"]
 
@@ -39,14 +41,6 @@ class ModelChoice(Struct, frozen=True):
     first_byte_timeout: float = 300.0
     idle_timeout: float = 120.0
     retry_seconds: float = 600.0
-
-
-class Found(Struct, frozen=True):
-    """A model that can be used though nobody chose it: its address if it is not the usual one, and why this one."""
-
-    name: str
-    api_base: str | None
-    why: str
 
 
 def open_model(choice: ModelChoice, env: Mapping[str, str]) -> Model:

@@ -37,6 +37,7 @@ class HttpStream:
         self._authority = parts.netloc.rpartition("@")[2]
         self._first_byte_timeout = first_byte_timeout
         self._idle_timeout = idle_timeout
+        self._context: ssl.SSLContext | None = None  # reading the roots takes a while: once is enough
         self._idle: list[_Connection] = []
 
     @property
@@ -118,11 +119,11 @@ class HttpStream:
         return await self._open(), False
 
     async def _open(self) -> _Connection:
+        if self._tls and self._context is None:
+            self._context = _tls_context()
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
-                reader, writer = await asyncio.open_connection(
-                    self._host, self._port, ssl=_tls_context() if self._tls else None, limit=2**18
-                )
+                reader, writer = await asyncio.open_connection(self._host, self._port, ssl=self._context, limit=2**18)
         except ssl.SSLCertVerificationError as error:
             raise BadRequest(
                 f"The certificate of {self.where} cannot be trusted: {error.verify_message}. "

@@ -6,21 +6,16 @@ import socket
 import time
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import h11
 import msgspec
 
-from mycode.llm.providers import LocalServer
-
-if TYPE_CHECKING:
-    from mycode.llm.connect import Found
+from mycode.llm.providers import Found, LocalServer
 
 
 def first_model(servers: tuple[LocalServer, ...], seconds: float) -> Found | None:
     """The first model of the first of `servers` that lists any; all are asked at once, within `seconds` together."""
-    from mycode.llm.connect import Found
-
     answers: SimpleQueue[tuple[LocalServer, list[str]]] = SimpleQueue()
     end = time.monotonic() + seconds
 

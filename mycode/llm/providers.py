@@ -158,6 +158,14 @@ LOCAL_SERVERS = (
 )
 
 
+class Found(Struct, frozen=True):
+    """A model that can be used though nobody chose it: its address if it is not the usual one, and why this one."""
+
+    name: str
+    api_base: str | None
+    why: str
+
+
 def endpoint(provider: Provider, base: str) -> str:
     """The base URL made whole: a scheme, no slash at its end, and `/v1` where a local server was named without it."""
     url = base.strip().rstrip("/")
