@@ -212,7 +212,7 @@ class Snapshots:
         if not paths:
             return []
         data = b"\0".join(map(os.fsencode, paths))
-        if self._run("update-index", *how, "-z", "--stdin", data=data).returncode == 0:
+        if self._run(*_PACKED, "update-index", *how, "-z", "--stdin", data=data).returncode == 0:
             return []
         if len(paths) == 1:
             return [f"{paths[0]} (git cannot keep it)"]
@@ -275,6 +275,7 @@ class Snapshots:
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
+            (self._store / "index.lock").unlink(missing_ok=True)  # git was killed and could not remove it
             message = f"Keeping the state of the folder took longer than {self._limits.seconds:g} s."
             raise SessionError(message) from error
         except OSError as error:
@@ -286,6 +287,8 @@ class Snapshots:
         return quiet_git(self._person_env)
 
 
+# Streams every file into one pack, where git would else write a file of its own for each.
+_PACKED = ("-c", "core.bigFileThreshold=1", "-c", "core.compression=1")
 _KINDS: dict[str, Literal["created", "deleted"]] = {"A": "created", "D": "deleted"}
 
 

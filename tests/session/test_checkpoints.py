@@ -342,6 +342,14 @@ async def test_without_git_it_says_so_and_the_turn_goes_on(workspace: Path, stor
         await checkpoints.preview("abc")
 
 
+async def test_what_takes_too_long_is_given_up_once(workspace: Path, store: Path) -> None:
+    told: list[str] = []
+    checkpoints = Checkpoints(workspace, store, warn=told.append, limits=Limits(seconds=0.000001))
+    assert [await checkpoints.take(1), await checkpoints.take(2)] == [None, None]
+    assert "took longer than 1e-06 s" in told[0]
+    assert checkpoints.state.startswith("off: Keeping the state of the folder took longer")
+
+
 def test_a_git_of_the_workspace_is_never_used(workspace: Path) -> None:
     planted = workspace / "git"
     planted.write_text("#!/bin/sh\n")
@@ -405,7 +413,7 @@ async def test_a_file_may_become_a_folder_and_back(workspace: Path, checkpoints:
 _TREES = st.dictionaries(st.sampled_from(["a", "b", "d/a", "d/b", "d/e/f"]), st.binary(max_size=6), max_size=5)
 
 
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(states=st.lists(_TREES, min_size=2, max_size=4), data=st.data())
 def test_every_state_can_be_reached_from_every_other(
     tmp_path_factory: pytest.TempPathFactory, states: list[dict[str, bytes]], data: st.DataObject
