@@ -11,7 +11,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from mycode.core.visible import one_line
-from mycode.repl.commands.registry import Command, Registry, Shell
+from mycode.repl.commands.command import Command, Registry, Shell
 
 _MOST = 30
 _MOST_FILES = 50_000

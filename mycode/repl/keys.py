@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from prompt_toolkit.application import get_app
 from prompt_toolkit.buffer import Buffer
@@ -10,8 +10,7 @@ from prompt_toolkit.filters import Condition, has_focus, vi_insert_mode, vi_mode
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
-if TYPE_CHECKING:
-    from mycode.repl.prompt import Prompt
+from mycode.repl.desk import Desk
 
 SHEET = """\
 Enter            send; while the agent works: queue
@@ -35,7 +34,32 @@ Ctrl-D           leave
 _TWICE_SECONDS = 2.0
 
 
-def bindings(prompt: Prompt) -> KeyBindings:
+class InputLine(Protocol):
+    """What keys do to the input line and the question above it (`prompt.Prompt`)."""
+
+    desk: Desk
+    buffer: Buffer
+
+    @property
+    def choosing(self) -> bool: ...
+
+    @property
+    def reading(self) -> bool: ...
+
+    def enter(self) -> None: ...
+
+    def paste(self, text: str) -> None: ...
+
+    def open_editor(self) -> None: ...
+
+    def clear_screen(self) -> None: ...
+
+    def answer_key(self, key: str) -> None: ...
+
+    def escape_question(self) -> None: ...
+
+
+def bindings(prompt: InputLine) -> KeyBindings:
     """The bindings over the state of this prompt."""
     keys = KeyBindings()
     desk, buffer = prompt.desk, prompt.buffer

@@ -22,8 +22,9 @@ from mycode.render import transcript
 from mycode.render.live import Live
 from mycode.render.screen import Canvas
 from mycode.repl.approval import TerminalApprover
+from mycode.repl.commands.command import Registry, is_command
 from mycode.repl.commands.permissions import CYCLE, MEANINGS
-from mycode.repl.commands.registry import Registry, is_command, standard
+from mycode.repl.commands.registry import standard
 from mycode.repl.opening import Opening
 from mycode.repl.passthrough import run_command
 from mycode.repl.services import Conversation, ReplSettings, Services

@@ -13,7 +13,8 @@ from mycode.core.tools import CommandDisplay
 from mycode.render import transcript
 from mycode.render.screen import Canvas
 from mycode.repl.commands.arguments import Option, Positional, parse, usage
-from mycode.repl.commands.registry import is_command, standard
+from mycode.repl.commands.command import is_command
+from mycode.repl.commands.registry import standard
 from mycode.repl.services import ReplSettings
 from tests.support.scripted_session import ScriptedServices, ScriptedSession
 
@@ -26,6 +27,7 @@ class FakeShell:
     """Runs commands over a scripted session and keeps what they write."""
 
     def __init__(self, *answers: str) -> None:
+        self.registry = standard()
         self.session = ScriptedSession()
         self.services = ScriptedServices()
         self.settings = ReplSettings()

@@ -11,7 +11,7 @@ from mycode.render import transcript
 from mycode.render.panels.context import context_panel
 from mycode.render.panels.summary import summary_panel
 from mycode.repl.commands.arguments import Arguments, Option, Positional
-from mycode.repl.commands.registry import Command, Shell
+from mycode.repl.commands.command import Command, Shell
 
 _SCANNED = 400
 _ACTS = ("drop", "restore", "shrink", "pin")

@@ -8,7 +8,7 @@ from mycode.core.visible import plain
 from mycode.render import transcript
 from mycode.render.panels.history import audit_panel, history_panel, summaries_panel
 from mycode.repl.commands.arguments import Arguments, Option, Positional
-from mycode.repl.commands.registry import Command, Shell
+from mycode.repl.commands.command import Command, Shell
 
 PAGE = 100
 _RECENT = 10

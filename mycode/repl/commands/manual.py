@@ -7,12 +7,12 @@ from rich.table import Table
 from rich.text import Text
 
 from mycode.repl.commands.arguments import Arguments, Positional
-from mycode.repl.commands.registry import Command, Shell, standard
+from mycode.repl.commands.command import Command, Shell
 from mycode.repl.keys import SHEET
 
 
 async def show_help(shell: Shell, arguments: Arguments) -> None:
-    registry = standard()
+    registry = shell.registry
     if name := arguments.text("command"):
         shell.write(describe(registry.find(name)))
         return
@@ -54,6 +54,6 @@ COMMANDS = (
         at_once="always",
         positionals=(Positional("command", "a command's name"),),
         examples=("/help", "/help summarize"),
-        values=lambda _: [command.name for command in standard().commands],
+        values=lambda shell: [command.name for command in shell.registry.commands],
     ),
 )

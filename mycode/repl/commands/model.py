@@ -7,7 +7,7 @@ from rich.text import Text
 
 from mycode.core.visible import plain
 from mycode.repl.commands.arguments import Arguments, Positional
-from mycode.repl.commands.registry import Command, Shell
+from mycode.repl.commands.command import Command, Shell
 
 
 async def switch(shell: Shell, arguments: Arguments) -> None:

@@ -9,7 +9,7 @@ from rich.text import Text
 from mycode.core.tools import Mode
 from mycode.core.visible import plain
 from mycode.repl.commands.arguments import Arguments, Positional
-from mycode.repl.commands.registry import Command, Shell
+from mycode.repl.commands.command import Command, Shell
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 CYCLE: tuple[Mode, ...] = ("default", "acceptEdits", "plan")

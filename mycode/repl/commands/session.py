@@ -8,7 +8,7 @@ from mycode.core.errors import UsageError
 from mycode.core.visible import one_line
 from mycode.render.numbers import clock, money, plural, tokens
 from mycode.repl.commands.arguments import Arguments, Option, Positional
-from mycode.repl.commands.registry import Command, Shell
+from mycode.repl.commands.command import Command, Shell
 
 _SHOWN = 15
 
