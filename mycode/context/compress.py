@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from mycode.context import reuse
-from mycode.context.facts import FactLedger
 from mycode.context.passages import Passage, read
-from mycode.context.references import Memo
-from mycode.context.selection import select
+from mycode.context.references import Memo, extract
+from mycode.context.selection import read_digest, select
 from mycode.context.transcripts import Item, is_whole, read_items, steps, tokens, with_text
 from mycode.core.errors import InputError
-from mycode.core.messages import AssistantMessage, ToolCall, ToolResult
+from mycode.core.messages import AssistantMessage, ToolCall, ToolResult, UserMessage
 
 Count = Callable[[str], int]
 TITLE = "[Earlier conversation, folded: per message what it was, then its lines and names worth keeping]\n"
@@ -65,7 +64,7 @@ class _Compression:
         kept = {item.index for item in tail_items}
         room = left - 4 - self.count(TITLE)
         folded = [item for item in rest if item.index not in kept]
-        text = self._fold(folded, tail_items, first, room) if room > 8 else ""
+        text = self._fold(folded, tail_items, first, _shown(head), room) if room > 8 else ""
         middle = [{"role": "user", "content": TITLE + text}] if text else []
         return [*(item.raw for item in self.systems), *head, *middle, *tail]
 
@@ -109,22 +108,28 @@ class _Compression:
     def _has_calls(self, group: list[Item]) -> bool:
         return any(isinstance(m, AssistantMessage) and m.tool_calls for item in group for m in item.messages)
 
-    def _fold(self, folded: list[Item], tail: list[Item], first: Item | None, room: int) -> str:
+    def _fold(self, folded: list[Item], tail: list[Item], first: Item | None, head: str, room: int) -> str:
+        """The text for what is folded. A first message that had to be clipped is read whole: its names may come back."""
         memo: Memo = {}
-        everything = [*([first] if first else []), *folded, *tail]
         calls = {
-            c.id: c for i in everything for m in i.messages if isinstance(m, AssistantMessage) for c in m.tool_calls
+            c.id: c for i in self.items for m in i.messages if isinstance(m, AssistantMessage) for c in m.tool_calls
         }
-        read_all = {item.index: self._passages(item, calls, memo) for item in everything}
-        head = read_all[first.index] if first else []
-        middle = [passage for item in folded for passage in read_all[item.index]]
-        newest = [passage for item in tail for passage in read_all[item.index]]
-        weights = reuse.score([*head, *middle], newest)
-        covered = {name.text for passage in (*head, *newest) for line in passage.lines for name in line.names}
-        return select(middle, weights, room, self.count, covered, handles=False)
+        opening = self._passages(first, calls, memo) if first else []
+        middle = [passage for item in folded for passage in self._passages(item, calls, memo)]
+        newest = [passage for item in tail for passage in self._passages(item, calls, memo)]
+        weights = reuse.score([*opening, *middle], newest)
+        shown = [*extract(head), *(mention.name for passage in newest for mention in passage.mentions)]
+        return select([*opening, *middle], weights, room, self.count, shown, handles=False)
 
     def _passages(self, item: Item, calls: dict[str, ToolCall], memo: Memo) -> list[Passage]:
-        return [read(item.index, m, calls.get(getattr(m, "call_id", "")), memo) for m in item.messages]
+        out: list[Passage] = []
+        for message in item.messages:
+            if isinstance(message, UserMessage) and message.text.startswith(TITLE):
+                out += read_digest(message.text[len(TITLE) :], memo)
+            else:
+                call = calls.get(message.call_id) if isinstance(message, ToolResult) else None
+                out.append(read(item.index, message, call, memo))
+        return out
 
 
 def clip(text: str, budget: int, count: Count) -> str:
@@ -147,4 +152,5 @@ def _text(item: Item) -> str:
     return message.text
 
 
-_ = (Sequence, FactLedger)
+def _shown(head: list[dict[str, Any]]) -> str:
+    return "\n".join(message.text for item in read_items(head) for message in item.messages)

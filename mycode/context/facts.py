@@ -174,7 +174,9 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'])|\n+")
 _VERSION = re.compile(
     r"\b([A-Za-z][\w.+-]{1,30})(?:\s+version)?(?:@|==|\s+v?|: ?\"?[\^~]?|/v?)(\d+\.\d+(?:\.\d+)?(?:[-+.]?(?:rc|alpha|beta|dev|post)\.?\d+)?)\b"
 )
-_PORT = re.compile(r"(?:\blocalhost|\b127\.0\.0\.1|\b0\.0\.0\.0|--port[ =]?|\bport[ :=]{1,2})[: ]?(\d{2,5})\b", re.IGNORECASE)
+_PORT = re.compile(
+    r"(?:\blocalhost|\b127\.0\.0\.1|\b0\.0\.0\.0|--port[ =]?|\bport[ :=]{1,2})[: ]?(\d{2,5})\b", re.IGNORECASE
+)
 _TEST_RESULTS = (
     re.compile(r"^(?P<name>\S+::\S+) (?P<result>PASSED|FAILED|ERROR)", re.MULTILINE),
     re.compile(r"^(?P<result>FAILED|ERROR|PASSED) (?P<name>\S+::\S+)", re.MULTILINE),
@@ -198,7 +200,7 @@ def _sentences(text: str) -> list[str]:
 
 
 def _with_references(ledger: FactLedger, passage: Passage) -> FactLedger:
-    found = [ref.text for line in passage.lines for ref in line.names if ref.kind == "url"]
+    found = [mention.name.text for mention in passage.mentions if mention.name.kind == "url"]
     new = [url for url in dict.fromkeys(found) if url not in ledger.urls]
     if new:
         ledger = replace(ledger, urls=(*ledger.urls, *new)[-500:])
@@ -216,7 +218,29 @@ def _with_values(ledger: FactLedger, text: str) -> FactLedger:
 
 
 _NOT_PACKAGES = frozenset(
-    ["the", "in", "to", "of", "and", "is", "at", "for", "from", "than", "line", "lines", "about", "version", "took", "after", "before", "with", "by", "on", "up"]
+    [
+        "the",
+        "in",
+        "to",
+        "of",
+        "and",
+        "is",
+        "at",
+        "for",
+        "from",
+        "than",
+        "line",
+        "lines",
+        "about",
+        "version",
+        "took",
+        "after",
+        "before",
+        "with",
+        "by",
+        "on",
+        "up",
+    ]
 )
 
 

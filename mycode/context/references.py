@@ -1,4 +1,4 @@
-"""The names a text mentions: paths, test ids, URLs, hashes, error classes, dotted names, symbols, flags, numbers, quotes."""
+"""The names a text mentions: paths, test ids, URLs, hashes, errors, dotted names, symbols, flags, numbers, quotes."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from mycode.context.digests.calls import CallFacts, Family, files_of_command, read_call
+from mycode.context.digests.calls import CallFacts, Family, read_call
 from mycode.context.digests.languages import SHOWN, definitions, exports, file_type, imports, tests
 from mycode.core.messages import ToolCall, ToolResult
 
@@ -113,9 +113,12 @@ def first_error(text: str) -> str:
 _WRAPPING = re.compile(r"</?(?:output|returncode|stdout|stderr|system-reminder)>(?:-?\d+</returncode>\n?)?\n?")
 _NUMBERED = re.compile(r"^ *\d+(?:\t|→| \| ?)", re.MULTILINE)
 _EXIT_CODE = re.compile(
-    r"(?:\bexit(?:ed)?(?: with)?(?: code| status)?|return ?code|<returncode>|\bstatus)\W{0,3}(-?\d{1,3})\b", re.IGNORECASE
+    r"(?:\bexit(?:ed)?(?: with)?(?: code| status)?|return ?code|<returncode>|\bstatus)\W{0,3}(-?\d{1,3})\b",
+    re.IGNORECASE,
 )
-_ERROR_WORDS = re.compile(r"error|failed|exception|traceback|fatal:|panic:|command not found|no such file", re.IGNORECASE)
+_ERROR_WORDS = re.compile(
+    r"error|failed|exception|traceback|fatal:|panic:|command not found|no such file", re.IGNORECASE
+)
 _NO_ERRORS = re.compile(r"\b(?:0|no) (?:errors?|failed|failures?)\b", re.IGNORECASE)
 _MATCH_LINE = re.compile(r"^(?:\./)?([\w@.+~/-]+)[:-](\d+)[:-]", re.MULTILINE)
 _FILE_LINE = re.compile(r"^(?:\./)?([\w@.+~/-]*[\w-]\.[A-Za-z]\w{0,9})(?::\d+)?:?\s*$", re.MULTILINE)
@@ -207,7 +210,11 @@ def _search(facts: CallFacts, text: str, *, failed: bool) -> ToolSummary:
         dict.fromkeys(_FILE_LINE.findall(text) or _FILE_PREFIX.findall(text))
     )
     matches = len(rows) or len(_FILE_LINE.findall(text)) or len(_FILE_PREFIX.findall(text))
-    if not matches and text and not re.match(r"\s*(?:no (?:matches|files|results)|found 0|0 matches)", text, re.IGNORECASE):
+    if (
+        not matches
+        and text
+        and not re.match(r"\s*(?:no (?:matches|files|results)|found 0|0 matches)", text, re.IGNORECASE)
+    ):
         matches = sum(1 for row in text.split("\n") if row.strip())
     key_facts += [f"Matches: {matches}", f"Files: {len(files)}"]
     if files:
@@ -354,6 +361,3 @@ def _compact(summary: ToolSummary) -> str:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
-
-
-_ = files_of_command

@@ -112,7 +112,7 @@ def files_of_command(command: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
             writes += [name for name in names if _looks_like_file(name)]
         elif program in {"mv", "cp"} and len(names) == 2:
             reads, writes = [*reads, names[0]], [*writes, names[1]]
-        elif program in {"rm"}:
+        elif program == "rm":
             writes += [name for name in names if _looks_like_file(name)]
     return tuple(dict.fromkeys(reads)), tuple(dict.fromkeys(writes))
 

@@ -56,7 +56,7 @@ def tests(text: str, language: str) -> list[str]:
 
 
 def is_test_name(name: str) -> bool:
-    return name.startswith(("test_", "Test")) and len(name) > 5 and (name[4] in "_" or name[4].isupper())
+    return name.startswith(("test_", "Test")) and len(name) > 5 and (name[4] == "_" or name[4].isupper())
 
 
 _EXPORT = re.compile(
