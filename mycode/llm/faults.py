@@ -54,7 +54,7 @@ def fault(
     """
     words = one_line(text)
     low = words.lower()
-    said = f": {words}" if words else "."
+    said = f": {words}{'' if words.endswith(('.', '!', '?', '…')) else '.'}" if words else "."
     if retry_after is None and (wait := re.search(_WAIT, low)):
         retry_after = float(wait["number"]) * {"m": 60.0, "ms": 0.001}.get(_unit(wait["unit"]), 1.0)
     if status in {None, 400, 413, 422, 429, 500} and re.search(_OVERFLOW, low) and not _waits(low, status):
