@@ -117,8 +117,8 @@ class Checkpoints:
             if plan.foreign and not force:
                 return plan
             rescue = self._snapshots.commit(now.tree, f"rescues/{now.tree}", f"before going back to {ref}")
-            self._snapshots.apply(now.tree, then, plan.changes)
             self._snapshots.point("redo", rescue)
+            self._snapshots.apply(now.tree, then, plan.changes)
             self._snapshots.commit(then, "known", f"gone back to {ref}")
         return Rewind(ref, plan.changes, plan.foreign, done=True, rescue=rescue[:_REF], warnings=plan.warnings)
 

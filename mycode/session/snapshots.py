@@ -128,7 +128,9 @@ class Snapshots:
         done = self._run("read-tree", "-m", "-u", now, then)
         if done.returncode != 0:
             said = done.stderr.decode("utf-8", "replace").strip().removeprefix("error: ")
-            message = f"The files cannot be taken back, nothing was changed: {said}"
+            untouched = self.record().tree == now
+            extent = "nothing was changed" if untouched else "some were: try again, or go back to the state just left"
+            message = f"The files cannot be taken back, {extent}: {said}"
             raise SessionError(message)
         for path, mode in modes.items():
             _restrict(self._root / path, mode)
