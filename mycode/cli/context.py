@@ -41,7 +41,7 @@ def compress(
     from mycode.api import count_tokens
 
     messages = read_transcript(file)
-    shorter = shorten(messages, budget, mode=mode, model=model, api_base=api_base)
+    shorter = shorten(messages, budget, mode, model=model, api_base=api_base)
     before, after = count_tokens(messages), count_tokens(shorter)
     report = {
         "tokens_before": before,
@@ -72,11 +72,11 @@ def inspect(
     if as_json:
         _write(None, inspection)
         return 0
-    from rich.console import Console
-
+    from mycode.cli.screen import canvas
     from mycode.render.panels.inspection import inspection_panel
 
-    Console(highlight=False, markup=False).print(inspection_panel(inspection))
+    drawn = canvas()
+    sys.stdout.write(drawn.text(inspection_panel(inspection, plain_text=drawn.plain)))
     return 0
 
 
