@@ -73,6 +73,7 @@ def checked(draft: Draft, fold: Fold) -> tuple[Draft, Verification]:
         draft, removed, grounding = _grounded(draft, fold)
         draft = _without_done(draft, fold)
     failing = set(failing_tests(fold.ledger))
+    draft = _within(draft, fold)
     facts = [
         fact
         for fact in fold.ledger.must_keep()
@@ -93,6 +94,32 @@ def checked(draft: Draft, fold: Fold) -> tuple[Draft, Verification]:
         added=tuple(fold.redact(text) for text in mended),
         removed=tuple(dict.fromkeys(removed)),
         left_out=tuple(fold.redact(fact.text[:200]) for fact in left_out),
+    )
+
+
+def _within(draft: Draft, fold: Fold) -> Draft:
+    """The draft with its lists shortened to what the budget leaves beside narrative and digest; the newest stay."""
+    if draft.strategy == "rules":
+        return draft
+    for most in (30, 15, 8, 4):
+        shorter = _shortened(draft, most)
+        if fold.count("\n".join(_texts(shorter))) <= fold.budget_tokens:
+            return shorter
+    return _shortened(draft, 0)
+
+
+def _shortened(draft: Draft, most: int) -> Draft:
+    context = draft.context
+    return replace(
+        draft,
+        key_points=draft.key_points[:most],
+        context=replace(
+            context,
+            decisions=context.decisions[-most:] if most else (),
+            action_items=context.action_items[:most],
+            unresolved=context.unresolved[-most:] if most else (),
+            entities=context.entities[:most],
+        ),
     )
 
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 import msgspec
 from msgspec import Struct
 
-from mycode.context import budget, cutting, digests, folding, masking, pins, projection, trimming
+from mycode.context import budget, cutting, digests, folding, invariants, masking, pins, projection, trimming
 from mycode.context import policy as policies
 from mycode.context.conversation import Conversation, is_overlay
 from mycode.context.folds import Folds, Wish
@@ -66,6 +66,7 @@ class ContextManager:
 
     It never writes: it hands out entries, and whoever holds the log writes them before anything else happens.
     `summarizer` gives the models to ask for a summary, in order of preference; none: summaries go by rules.
+    With `check` every view is held against the invariants before it is sent: for tests, as it reads the whole view.
     """
 
     def __init__(
@@ -81,8 +82,10 @@ class ContextManager:
         clock: Callable[[], float],
         new_id: Callable[[], str],
         redact: Callable[[str], str] = lambda text: text,
+        check: bool = False,
     ) -> None:
         self._policy = policy
+        self._check_views = check
         self._counter = counter
         self._count = lru_cache(maxsize=4096)(counter.count)
         self._clock = clock
@@ -141,10 +144,10 @@ class ContextManager:
         fixed, room, total = self._ledger.fixed, self._ledger.room(max_tokens), self._talk.counted()
         if total <= room:
             self._ledger.sent(total + fixed, self._talk.generation)
-            return self.view()
+            return self._sound(self.view())
         shown = trimming.trim(self._talk.shown(), room, self._count, self._trimmed_line, self._policy.keep.floor)
         self._ledger.sent(sum(item.tokens for item in shown) + fixed, -1)  # a cut view says nothing about the next
-        return tuple(item.message for item in shown)
+        return self._sound(tuple(item.message for item in shown))
 
     def observe(self, usage: Usage) -> None:
         """Learns from the real size of the request that was last fitted."""
@@ -363,6 +366,11 @@ class ContextManager:
         self._folds.hope()
 
     # -- helpers ------------------------------------------------------------------------------------------------------
+
+    def _sound(self, view: tuple[ViewMessage, ...]) -> tuple[ViewMessage, ...]:
+        if self._check_views and (breaches := invariants.broken(view)):
+            raise AssertionError("; ".join(breaches))
+        return view
 
     def _distances(self, measure: policies.Measure) -> tuple[TriggerDistance, ...]:
         auto = self._policy.auto

@@ -124,6 +124,7 @@ class Chat:
             clock=lambda: self.now,
             new_id=lambda: f"id{next(ids)}",
             redact=redact,
+            check=True,
         )
         if log is not None:
             self.manager.restore(log)

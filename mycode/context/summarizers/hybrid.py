@@ -31,7 +31,10 @@ class Hybrid:
             )
             if part
         )
-        digest = selected(fold, fold.budget_tokens - fold.count(narrative) - 40)
+        context = draft.context
+        listed = [*draft.key_points, *context.decisions, *context.unresolved, *(i.task for i in context.action_items)]
+        taken = fold.count(narrative) + fold.count("\n".join(listed))
+        digest = selected(fold, fold.budget_tokens - taken - 40)
         return replace(draft, strategy="hybrid", narrative=narrative, digest=digest)
 
 

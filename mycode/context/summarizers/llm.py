@@ -169,6 +169,9 @@ class Llm:
             previous = fold.previous.context if fold.previous else SummaryContext()
             return Draft("llm", narrative, context=previous, model=name, usage=message.usage)
         answer = decode(message.text, fold.redact)
+        if fold.count(answer.summary) > max(fold.budget_tokens, self._settings.max_tokens):
+            text = "The model's summary is longer than it may be."
+            raise BadResponse(text)
         points = tuple(_texts(answer.key_points, fold)[: self._settings.max_key_points])
         return Draft(
             "llm", fold.redact(answer.summary.strip()), points, merged(fold, answer), model=name, usage=message.usage
