@@ -11,6 +11,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from mycode.repl.desk import Desk
+from mycode.repl.questions import Questions
 
 SHEET = """\
 Enter            send; while the agent works: queue
@@ -40,11 +41,7 @@ class InputLine(Protocol):
     desk: Desk
     buffer: Buffer
 
-    @property
-    def choosing(self) -> bool: ...
-
-    @property
-    def reading(self) -> bool: ...
+    questions: Questions
 
     def enter(self) -> None: ...
 
@@ -54,18 +51,14 @@ class InputLine(Protocol):
 
     def clear_screen(self) -> None: ...
 
-    def answer_key(self, key: str) -> None: ...
-
-    def escape_question(self) -> None: ...
-
 
 def bindings(prompt: InputLine) -> KeyBindings:
     """The bindings over the state of this prompt."""
     keys = KeyBindings()
-    desk, buffer = prompt.desk, prompt.buffer
+    desk, buffer, questions = prompt.desk, prompt.buffer, prompt.questions
     typing = has_focus(buffer)
-    choosing = Condition(lambda: prompt.choosing)
-    asked = Condition(lambda: prompt.choosing or prompt.reading)
+    choosing = Condition(lambda: questions.choosing)
+    asked = Condition(lambda: questions.open is not None)
     empty = Condition(lambda: not buffer.text)
     busy = Condition(lambda: desk.busy)
     queued = Condition(lambda: desk.queued > 0)
@@ -86,7 +79,7 @@ def bindings(prompt: InputLine) -> KeyBindings:
 
     @keys.add("escape", filter=asked)
     def _escape_question(_: KeyPressEvent) -> None:
-        prompt.escape_question()
+        questions.escape()
 
     @keys.add("escape", filter=typing & ~asked & busy & ~(vi_mode & vi_insert_mode))
     def _interrupt(_: KeyPressEvent) -> None:
@@ -179,7 +172,7 @@ def bindings(prompt: InputLine) -> KeyBindings:
 
     @keys.add(Keys.Any, filter=choosing)
     def _answer(event: KeyPressEvent) -> None:
-        prompt.answer_key(event.data)
+        questions.key(event.data)
 
     @keys.add("enter", filter=choosing)
     def _no_default(_: KeyPressEvent) -> None:

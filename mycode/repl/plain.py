@@ -61,12 +61,18 @@ class PlainScreen:
                 loop.call_soon_threadsafe(received, line)
             loop.call_soon_threadsafe(self._end)
 
+        def until_closed() -> None:
+            try:
+                reading()
+            except RuntimeError:
+                """The person has left meanwhile, and the event loop with them."""
+
         try:
             loop.add_signal_handler(signal.SIGINT, self._interrupted)
         except (NotImplementedError, RuntimeError, ValueError):
             pass
         self.refresh()
-        threading.Thread(target=reading, name="lines", daemon=True).start()
+        threading.Thread(target=until_closed, name="lines", daemon=True).start()
         if first_draw is not None:
             first_draw()
         try:

@@ -238,7 +238,7 @@ async def test_vi_keys_by_setting() -> None:
 async def test_a_question_is_answered_by_its_keys_only() -> None:
     async with prompting() as typist:
         asked = asyncio.create_task(typist.prompt.choose({"y": "once", "n": "no", "esc": "no"}, escape="esc"))
-        await typist.until(lambda: typist.prompt.choosing)
+        await typist.until(lambda: typist.prompt.questions.choosing)
         typist.type("q", "\r", "\x1b[200~y\x1b[201~", "n")
         assert await asked == "n"
         assert typist.desk.asked == []
@@ -248,7 +248,7 @@ async def test_a_question_is_answered_by_its_keys_only() -> None:
 async def test_escape_answers_a_question() -> None:
     async with prompting() as typist:
         asked = asyncio.create_task(typist.prompt.choose({"y": "once", "esc": "no"}, escape="esc"))
-        await typist.until(lambda: typist.prompt.choosing)
+        await typist.until(lambda: typist.prompt.questions.choosing)
         typist.type(ESC)
         assert await asked == "esc"
 
@@ -258,7 +258,7 @@ async def test_keys_that_were_on_their_way_are_no_answer() -> None:
         typist.type("rubbish")
         await typist.draft("rubbish")
         asked = asyncio.create_task(typist.prompt.choose({"y": "once", "n": "no"}, escape="n"))
-        await typist.until(lambda: typist.prompt.choosing)
+        await typist.until(lambda: typist.prompt.questions.choosing)
         typist.type("y")
         await asyncio.sleep(0)
         typist.type(ESC)
@@ -271,7 +271,7 @@ async def test_an_answer_in_words_leaves_the_draft_alone() -> None:
         typist.type("my draft")
         await typist.draft("my draft")
         asked = asyncio.create_task(typist.prompt.read("Why?"))
-        await typist.until(lambda: typist.prompt.reading)
+        await typist.until(lambda: typist.prompt.questions.reading)
         typist.type("because\r")
         assert await asked == "because"
         await typist.draft("my draft")
@@ -281,7 +281,7 @@ async def test_an_answer_in_words_leaves_the_draft_alone() -> None:
 async def test_a_cancelled_question_gives_the_keys_back() -> None:
     async with prompting() as typist:
         asked = asyncio.create_task(typist.prompt.choose({"y": "once"}, escape="y"))
-        await typist.until(lambda: typist.prompt.choosing)
+        await typist.until(lambda: typist.prompt.questions.choosing)
         asked.cancel()
-        await typist.until(lambda: not typist.prompt.choosing)
+        await typist.until(lambda: not typist.prompt.questions.choosing)
         assert await typist.sent("y\r") == ["submit y"]
