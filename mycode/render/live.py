@@ -49,13 +49,17 @@ _PROGRESS_KEPT = 4000
 
 
 class Live:
-    """The state of the screen during a conversation. `label` says what is being waited for (empty: nothing)."""
+    """The state of the screen during a conversation. `label` says what is being waited for (empty: nothing).
+
+    `typed`, where it is set, is shown instead of the next user message: the part of it that the person typed.
+    """
 
     def __init__(self, canvas: Canvas, notify: Notify = "line") -> None:
         self.canvas = canvas
         self._notify = notify
         self.label = ""
         self.asking = False
+        self.typed: str | None = None
         self.last_tool: tuple[ToolFinished, str] | None = None
         self._stream = MarkdownStream()
         self._said: list[str] = []
@@ -76,7 +80,8 @@ class Live:
                 self.label = "Thinking"
             case MessageAdded(entry=entry):
                 if isinstance(entry.body, UserMessage):
-                    return [Text(), transcript.user(entry.body.text, plain_text=flat)]
+                    text, self.typed = entry.body.text if self.typed is None else self.typed, None
+                    return [Text(), transcript.user(text, plain_text=flat)]
                 if isinstance(entry.body, AssistantMessage):
                     return self._message(entry.body)
             case ToolStarted(call=call, title=title):

@@ -263,6 +263,7 @@ class Repl:
     async def _prompt(self, text: str) -> None:
         told, self._aside = self._aside, []
         message = "\n\n".join([*told, text])
+        self._live.typed = text
         async with aclosing(self.session.prompt(message)) as events:
             async for event in events:
                 self._show(event)

@@ -257,7 +257,10 @@ async def test_the_model_is_shown_and_switched(shell: FakeShell) -> None:
 
 
 async def test_settings_permissions_and_cost_are_shown(shell: FakeShell) -> None:
-    assert await shell.run("/config") == "model.name = test/model (from default)\n"
+    shown = await shell.run("/config")
+    assert shown.startswith("model.name = test/model (from command line)\nNote: 2 settings have their defaults")
+    assert await shell.run("/config repl.p") == "repl.plain = false (from default)\n"
+    assert (await shell.run("/config --all")).count("(from ") == 3
     assert "Permission mode: default" in await shell.run("/permissions")
     assert await shell.run("/permissions plan") == "Note: Permission mode: plan, reads only, changes nothing.\n"
     assert shell.services.mode == "plan"

@@ -76,4 +76,5 @@ async def test_a_shell_command_of_the_person_is_told_with_the_next_prompt(worksp
     shown = await talk("!echo hi\nwhat was it?\n", folder=workspace)
 
     assert "You: !echo hi\nhi\nNote: The model hears of it with your next prompt.\n" in shown
-    assert "I ran `echo hi` in my shell; it ended with exit code 0. Its output:\nhi\n\nwhat was it?" in shown
+    assert "You: what was it?\nmycode:\nYou said: I ran `echo hi` in my shell; it ended with exit code 0." in shown
+    assert "Its output:\nhi\n\nwhat was it?" in shown

@@ -198,7 +198,11 @@ class ScriptedServices:
         return f"From now on {name} answers."
 
     def settings(self) -> Sequence[tuple[str, str, str]]:
-        return (("model.name", "test/model", "default"),)
+        return (
+            ("model.name", "test/model", "command line"),
+            ("repl.vi", "false", "default"),
+            ("repl.plain", "false", "default"),
+        )
 
     def sessions(self) -> Sequence[SessionChoice]:
         return (SessionChoice("abc123", "a talk", AT, 3),)

@@ -35,7 +35,7 @@ def approval_panel(request: ApprovalRequest, *, plain_text: bool = False) -> Ren
     parts += [_indented(thing, plain_text=plain_text) for thing in _what(action, plain_text=plain_text)]
     if verdict.reason:
         parts.append(Text(f"Why you are asked: {revealed(verdict.reason)}", style="muted"))
-    if len(verdict.parts) > 1:
+    if action.command is not None and len(verdict.parts) > 1:
         for part in verdict.parts:
             parts.append(Text(f"  {part.decision:5} {revealed(part.text)}  ({revealed(part.reason)})", style="muted"))
     return Group(*parts)
