@@ -1,7 +1,6 @@
 """Finds out what the model should know of its surroundings: folder, platform, branch, the project's instructions."""
 
 import os
-import platform
 from datetime import date
 from pathlib import Path
 
@@ -32,9 +31,10 @@ class Memory(Struct, frozen=True):
 
 def look_around(cwd: Path, *, today: date | None = None, sandbox: str = "") -> Environment:
     """Reads what the system and the repository's files say; runs no program."""
+    system = os.uname()
     return Environment(
         cwd=str(cwd),
-        platform=f"{platform.system()} {platform.release()}",
+        platform=f"{system.sysname} {system.release}",
         shell=Path(os.environ.get("SHELL", "/bin/sh")).name,
         date=(today or date.today()).isoformat(),
         git_branch=_branch(cwd),

@@ -33,7 +33,7 @@ async def talk(options: RunOptions, opening: Opening | None) -> int:
     run = Run(options, os.environ)
     try:
         approver = TerminalApprover()
-        place = Workplace(run, approver)
+        place = Workplace(run, approver, checkpoints=True)
         table = run.settings.repl
         settings = ReplSettings(
             vi=table.vi,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from mycode.agent.environment import repository_root
 from mycode.agent.limits import Limits, check_price
 from mycode.cli.options import RunOptions, flags
 from mycode.config.folders import Folders, find_folders
-from mycode.config.load import Loaded, load
+from mycode.config.load import Loaded, literal, load
 from mycode.config.trust import is_trusted
 from mycode.core.errors import ConfigError, UsageError
 from mycode.core.models import Model, Price
@@ -133,12 +132,8 @@ def _with_set(tree: dict[str, Any], pairs: tuple[str, ...]) -> dict[str, Any]:
         *tables, last = key.strip().split(".")
         if not equals or not tables or not last:
             raise UsageError(f"--set {pair}: write it as table.key=value, e.g. --set context.auto.trigger_ratio=0.7.")
-        try:
-            value = tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
-            value = text
         place = tree
         for table in tables:
             place = place.setdefault(table, {})
-        place[last] = value
+        place[last] = literal(text)
     return tree

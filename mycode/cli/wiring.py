@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from mycode.agent.environment import look_around, read_memory
 from mycode.agent.loop import Agent
@@ -31,11 +32,17 @@ from mycode.tools.runner import Runner
 from mycode.tools.todo import TodoList
 from mycode.tools.workspace import Workspace
 
+if TYPE_CHECKING:
+    from mycode.session.checkpoints import Checkpoints
+
+
+CHANGING = frozenset({"create_file", "edit_file", "apply_patch", "execute_bash", "shell_job"})
+
 
 class Workplace:
     """One session with everything around it: model, tools, permissions, context engine, agent."""
 
-    def __init__(self, run: Run, approver: Approver, *, model: Model | None = None) -> None:
+    def __init__(self, run: Run, approver: Approver, *, model: Model | None = None, checkpoints: bool = False) -> None:
         self.run = run
         settings = run.settings
         self.model = model or run.open_model()
@@ -72,6 +79,7 @@ class Workplace:
             tools=self.registry.specs(),
             limits=run.limits,
         )
+        self.checkpoints = self._checkpoints(session_id) if checkpoints else None
         self.session = Session(
             store=self.store,
             session_id=session_id,
@@ -80,6 +88,7 @@ class Workplace:
             clock=time.time,
             redact=redact,
             archive=self.archive,
+            checkpointer=self.checkpoints,
         )
         if run.options.name:
             self.session.rename(run.options.name)
@@ -105,6 +114,18 @@ class Workplace:
     @property
     def tool_names(self) -> tuple[str, ...]:
         return self.registry.names()
+
+    def _checkpoints(self, session_id: str) -> Checkpoints:
+        """Keeps the files from before each turn that may change them."""
+        from mycode.session.checkpoints import Checkpoints
+
+        looks = {spec.name for spec in self.registry.specs()} - CHANGING
+        return Checkpoints(
+            self.run.root,
+            self.run.folders.data / "checkpoints" / session_id,
+            env=self.run.env,
+            changes=lambda call: call.name not in looks,
+        )
 
     def _choose_session(self) -> str:
         options, cwd = self.run.options, str(self.run.cwd)

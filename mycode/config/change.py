@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from mycode.config.load import literal
 from mycode.config.settings import Settings
 from mycode.core.errors import ConfigError
 
@@ -20,10 +21,7 @@ def set_value(file: Path, key: str, text: str) -> Path:
     except (OSError, ValueError) as error:
         message = f"{file} cannot be read: {error}. Mend or remove it."
         raise ConfigError(message) from error
-    try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        value = text
+    value = literal(text)
     *tables, last = key.split(".")
     place = document
     for name in tables:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -84,7 +83,8 @@ def load(
     merged: _Tree = {}
     origins: dict[str, str] = {}
     for layer in layers:
-        _convert(layer.values, layer.origin)
+        if layer.values:
+            _convert(layer.values, layer.origin)
         for path, value in _leaves(layer.values):
             _put(merged, path, value)
             origins[".".join(path)] = layer.origin
@@ -92,10 +92,12 @@ def load(
 
 
 def _read(file: Path) -> _Tree:
+    if not file.exists():
+        return {}
+    import tomllib
+
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         message = f"{file} cannot be read: {error}. Mend or remove it."
         raise ConfigError(message) from error
@@ -115,16 +117,19 @@ def _from_environment(env: Mapping[str, str]) -> _Tree:
     tree: _Tree = {}
     for name, text in sorted(env.items()):
         if name in SHORTHANDS:
-            path = SHORTHANDS[name].split(".")
-        elif name.startswith("MYCODE_") and "__" in name:
-            path = name.removeprefix("MYCODE_").lower().split("__")
-        else:
+            key = SHORTHANDS[name]
+            _put(tree, tuple(key.split(".")), int(text) if text.isdecimal() and key.endswith("window") else text)
             continue
-        _put(tree, tuple(path), _literal(text))
+        if name.startswith("MYCODE_") and "__" in name:
+            path = name.removeprefix("MYCODE_").lower().split("__")
+            _put(tree, tuple(path), literal(text))
     return tree
 
 
-def _literal(text: str) -> object:
+def literal(text: str) -> object:
+    """A value as it was typed: a TOML literal, else plain text."""
+    import tomllib
+
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:

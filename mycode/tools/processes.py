@@ -6,7 +6,6 @@ import asyncio
 import codecs
 import os
 import re
-import secrets
 import shutil
 import signal
 import subprocess
@@ -110,7 +109,7 @@ class Processes:
         self._env = child_environment(env)
         self._wrap = wrap
         self._shell = _find_shell(env)
-        self._mark = secrets.token_hex(8)
+        self._mark = os.urandom(8).hex()
         self._watchdog = Watchdog(f"{_MARK}={self._mark}-")
         self._started = 0
         self._jobs: dict[str, Job] = {}
