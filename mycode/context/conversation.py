@@ -12,7 +12,7 @@ from mycode.context.live_view import LiveView, Sums
 from mycode.context.policy import Summary
 from mycode.context.projection import Laid, Row, Shown
 from mycode.core.entries import Body, Entry, Log, Note
-from mycode.core.messages import AssistantMessage, ContextNote, ToolCall, ToolResult
+from mycode.core.messages import AssistantMessage, ContextNote, ToolCall, ToolResult, ViewMessage
 from mycode.core.summaries import Drop, MaskEpoch, Pin, SummaryRecord, Undo
 
 
@@ -73,6 +73,10 @@ class Conversation:
     def shown(self) -> list[Shown]:
         """The view, footer included; to be read at once."""
         return self._view.shown(self._footer(self.laid))
+
+    def messages(self) -> tuple[ViewMessage, ...]:
+        """The messages of the view."""
+        return self._view.messages(self._footer(self.laid))
 
     def sums(self) -> Sums:
         """Tokens and items of the view by category."""

@@ -198,9 +198,12 @@ class Folds:
                 "Requests are cut to fit; /summarize makes room."
             )
             return
-        if not wish.by_hand and not wish.rebase and (masked := self._mask_if_enough()) is not None:
-            yield masked
-            return
+        # Masking leaves as many messages as there were, so it does not answer a trigger by their number.
+        if not wish.by_hand and not wish.rebase and wish.trigger.reason != "messages":
+            masked = self._mask_if_enough()
+            if masked is not None:
+                yield masked
+                return
         folded = False
         for attempt in range(2):
             if attempt and (not folded or wish.by_hand or not self._still_over()):

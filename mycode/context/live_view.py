@@ -26,6 +26,7 @@ class LiveView:
         self._rows: Sequence[Row] = ()
         self._laid = Laid()
         self._shown: list[Shown] = []
+        self._messages: list[ViewMessage] = []
         self._settled = 0
         self._settled_row = 0
         self._sums: Sums = {}
@@ -36,6 +37,7 @@ class LiveView:
         self._shown = [self.counted(item) for item in head]
         self._settled, self._settled_row = len(self._shown), start
         self._sums = _added({}, self._shown)
+        self._messages = [item.message for item in self._shown]
 
     def shown(self, footer: Sequence[Shown] = ()) -> list[Shown]:
         """The whole view; the list is the live one, to be read at once and left as it is."""
@@ -45,6 +47,11 @@ class LiveView:
         self._shown.extend(footer)
         self._count_from(self._settled)
         return self._shown
+
+    def messages(self, footer: Sequence[Shown] = ()) -> tuple[ViewMessage, ...]:
+        """The messages of the whole view."""
+        shown = self.shown(footer)
+        return (*self._messages, *(item.message for item in shown[self._settled :]))
 
     def sums(self, footer: Sequence[Shown] = ()) -> Sums:
         """Tokens and items of the view by category."""
@@ -60,6 +67,7 @@ class LiveView:
         extend(self._shown, self._rows, self._settled_row, stop, self._laid)
         self._count_from(self._settled)
         self._sums = _added(self._sums, self._shown[self._settled :])
+        self._messages.extend(item.message for item in self._shown[self._settled :])
         self._settled, self._settled_row = len(self._shown), stop
 
     def _newest_answer(self) -> int:

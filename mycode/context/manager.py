@@ -137,7 +137,7 @@ class ContextManager:
 
         Only the footer (a note with that source, always last) may change from one view to the next.
         """
-        return tuple(item.message for item in self._talk.shown())
+        return self._talk.messages()
 
     def fit(self, max_tokens: int | None = None) -> tuple[ViewMessage, ...]:
         """The view, made to fit the window minus the reserve (or `max_tokens` in all): what is really sent."""

@@ -205,7 +205,7 @@ class Masking(Struct, frozen=True, forbid_unknown_fields=True):
     """False: results stay whole until they are folded."""
     min_saving: float = 0.15
     """Only if this share of the view is freed, since it makes the provider read the rest anew."""
-    target_ratio: float = 0.5
+    target_ratio: float = 0.35
     """... and only if this brings the view down to this share of the window; otherwise the past is folded."""
     protect_share: float = 0.2
     """The newest tool results that make up this share of the room for input are left alone."""
