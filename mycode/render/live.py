@@ -33,6 +33,7 @@ from mycode.core.events import (
 )
 from mycode.core.messages import AssistantMessage, UserMessage
 from mycode.core.summaries import SummaryRecord
+from mycode.core.tools import TodoDisplay, TodoItem
 from mycode.core.visible import one_line, plain
 from mycode.render import transcript
 from mycode.render.markdown import Block, MarkdownStream, block, open_block
@@ -61,6 +62,7 @@ class Live:
         self.asking = False
         self.typed: str | None = None
         self.last_tool: tuple[ToolFinished, str] | None = None
+        self.todo: tuple[TodoItem, ...] = ()
         self._stream = MarkdownStream()
         self._said: list[str] = []
         self._running: dict[str, tuple[str, str]] = {}
@@ -94,6 +96,8 @@ class Live:
             case ToolFinished():
                 title, _ = self._running.pop(event.call.id, (event.call.name, ""))
                 self.last_tool = (event, title)
+                if isinstance(event.display, TodoDisplay):
+                    self.todo = event.display.items
                 self.label = "Thinking"
                 return [*self._cut(), Text(), transcript.tool(event, title, plain_text=flat)]
             case ApprovalAsked() | QuestionAsked():

@@ -23,6 +23,7 @@ Ctrl-R           search earlier prompts
 Tab              complete /commands, their arguments and @files
 Shift-Tab        next permission mode
 Ctrl-O           show the last tool output whole
+Ctrl-T           show the todo list
 Ctrl-G           write in an external editor (also Ctrl-X Ctrl-E)
 Ctrl-L           clear the screen
 Ctrl-C           interrupt or clear; twice on an empty line: leave
@@ -144,6 +145,10 @@ def bindings(prompt: InputLine) -> KeyBindings:
     @keys.add("c-o", filter=~asked)
     def _expand(_: KeyPressEvent) -> None:
         desk.expand_last()
+
+    @keys.add("c-t", filter=~asked)
+    def _todo(_: KeyPressEvent) -> None:
+        desk.show_todo()
 
     @keys.add("c-g", filter=typing & ~choosing)
     @keys.add("c-x", "c-e", filter=typing & ~choosing)

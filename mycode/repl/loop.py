@@ -16,7 +16,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from mycode.core.errors import MycodeError
-from mycode.core.events import Event, ToolFinished, ToolStarted, TurnEnded
+from mycode.core.events import Event, ToolFinished, ToolProgress, ToolStarted, TurnEnded
+from mycode.core.messages import ToolCall, ToolResult
 from mycode.core.visible import plain
 from mycode.render import transcript
 from mycode.render.live import Live
@@ -167,6 +168,9 @@ class Repl:
             finished, title = self.last_tool
             self.write(Text(), transcript.tool(finished, title, plain_text=self.canvas.plain, whole=True))
 
+    def show_todo(self) -> None:
+        self.write(Text(), transcript.todo(self._live.todo) if self._live.todo else Text("No todo list yet."))
+
     def help(self) -> None:
         from mycode.repl.keys import SHEET
 
@@ -285,8 +289,10 @@ class Repl:
         if not command:
             self.say("!command runs a command in your own shell, here.")
             return
-        self._live.label = f"Running {command}"
-        ran = await run_command(command, self.settings.workspace, lambda _: self._screen.refresh())
+        call = ToolCall("", line, "")
+        self._live.fold(ToolStarted(call, line))
+        ran = await run_command(command, self.settings.workspace, lambda text: self._show(ToolProgress("", text)))
+        self._live.fold(ToolFinished(call, ToolResult("", ran.output), ran.seconds, ran.display))
         self.write(transcript.display(ran.display, plain_text=self.canvas.plain))
         self._aside.append(ran.told)
         self.say("The model hears of it with your next prompt.")

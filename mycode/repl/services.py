@@ -11,6 +11,7 @@ from msgspec import Struct
 from mycode.core.entries import Entry
 from mycode.core.events import ContextChanged, Event
 from mycode.core.messages import Image
+from mycode.core.models import Price
 from mycode.core.summaries import ContextUsage, Strategy
 from mycode.core.tools import Mode
 from mycode.core.usage import Usage
@@ -119,6 +120,9 @@ class Services(Protocol):
 
     @property
     def model_name(self) -> str: ...
+
+    @property
+    def price(self) -> Price | None: ...
 
     @property
     def mode(self) -> Mode: ...

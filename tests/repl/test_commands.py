@@ -159,7 +159,9 @@ async def test_every_example_in_the_help_is_understood() -> None:
 
 
 async def test_context_shows_the_ledger_and_changes_it_by_hand(shell: FakeShell) -> None:
-    assert "test/model: ≈34k of 100k tokens" in await shell.run("/context")
+    shown = await shell.run("/context")
+    assert "test/model: ≈34k of 100k tokens" in shown
+    assert "Forecast: about 2,300 turns until then, next request $0.034\n" in shown
     assert '"window": 100000' in await shell.run("/context --json")
     assert await shell.run("/context drop m1-m3 m7") == "Note: dropped [1, 2, 3, 7]\n"
     assert await shell.run("/context shrink 4") == "Note: shrunk [4]\n"

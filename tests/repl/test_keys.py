@@ -48,6 +48,9 @@ class FakeDesk:
     def expand_last(self) -> None:
         self.asked.append("expand")
 
+    def show_todo(self) -> None:
+        self.asked.append("todo")
+
     def help(self) -> None:
         self.asked.append("help")
 
@@ -190,8 +193,8 @@ async def test_up_recalls_earlier_prompts_and_search_finds_them(tmp_path: Path) 
 
 async def test_control_keys_reach_the_desk() -> None:
     async with prompting() as typist:
-        typist.type(SHIFT_TAB, "\x0f", "?")
-        await typist.until(lambda: typist.desk.asked == ["mode", "expand", "help"])
+        typist.type(SHIFT_TAB, "\x0f", "\x14", "?")
+        await typist.until(lambda: typist.desk.asked == ["mode", "expand", "todo", "help"])
         assert typist.prompt.buffer.text == ""
 
 

@@ -16,6 +16,7 @@ from mycode.core.events import (
     TurnStarted,
 )
 from mycode.core.messages import AssistantMessage, Image, UserMessage
+from mycode.core.models import Price
 from mycode.core.summaries import (
     Category,
     ContextUsage,
@@ -182,6 +183,7 @@ class ScriptedServices:
     def __init__(self) -> None:
         self.model_name = "test/model"
         self.mode: Mode = "default"
+        self.price: Price | None = Price(input=1e-6, output=4e-6)
         self.done: list[str] = []
 
     def set_mode(self, mode: Mode) -> None:

@@ -22,11 +22,10 @@ ITEMS_SHOWN = 20
 
 
 class Forecast(Struct, frozen=True):
-    """What comes: turns until the next trigger (None: unknown), the price of the next request, in US dollars."""
+    """What comes: turns until the next trigger (None: unknown), the price of the next request in US dollars."""
 
     turns_left: int | None = None
     next_request: float | None = None
-    summarize_now: float | None = None
 
 
 def context_panel(
@@ -139,10 +138,8 @@ def _free(usage: ContextUsage) -> list[RenderableType]:
 def _forecast(forecast: Forecast) -> list[RenderableType]:
     parts = []
     if forecast.turns_left is not None:
-        parts.append(f"about {plural(forecast.turns_left, 'turn')} left")
+        parts.append(f"about {plural(forecast.turns_left, 'turn')} until then")
     parts.append(f"next request {money(forecast.next_request)}")
-    if forecast.summarize_now is not None:
-        parts.append(f"summarizing now {money(forecast.summarize_now)}")
     return [Text("Forecast: " + ", ".join(parts))]
 
 

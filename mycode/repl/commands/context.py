@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.text import Text
 
+from mycode.core.entries import Entry
 from mycode.core.errors import UsageError
 from mycode.core.events import ContextChanged, SummaryFinished, SummaryStarted, Warned
-from mycode.core.summaries import Strategy, SummaryRecord
+from mycode.core.messages import UserMessage
+from mycode.core.models import Price
+from mycode.core.summaries import ContextUsage, Strategy, SummaryRecord
 from mycode.render import transcript
-from mycode.render.panels.context import context_panel
+from mycode.render.panels.context import Forecast, context_panel
 from mycode.render.panels.summary import summary_panel
 from mycode.repl.commands.arguments import Arguments, Option, Positional
 from mycode.repl.commands.command import Command, Shell
@@ -27,9 +32,33 @@ async def context(shell: Shell, arguments: Arguments) -> None:
 
         shell.write(Text(msgspec.json.format(msgspec.json.encode(usage)).decode()))
         return
-    items = sorted(shell.session.history(newest=_SCANNED), key=lambda entry: -entry.tokens)
+    recent = list(shell.session.history(newest=_SCANNED))
+    items = sorted(recent, key=lambda entry: -entry.tokens)
     canvas = shell.canvas
-    shell.write(Text(), context_panel(usage, width=canvas.width, items=items, plain_text=canvas.plain))
+    panel = context_panel(
+        usage,
+        width=canvas.width,
+        items=items,
+        forecast=forecast(usage, recent, shell.services.price),
+        plain_text=canvas.plain,
+    )
+    shell.write(Text(), panel)
+
+
+def forecast(usage: ContextUsage, recent: Sequence[Entry], price: Price | None) -> Forecast:
+    """Turns until the next trigger, if they go on as the recent ones did; the price of the next request, uncached."""
+    turns = sum(1 for entry in recent if isinstance(entry.body, UserMessage))
+    spent = sum(entry.tokens for entry in recent)
+    limits = [
+        trigger.limit * usage.window if trigger.unit == "ratio" else trigger.limit
+        for trigger in usage.triggers
+        if trigger.unit != "messages"
+    ]
+    left = min(limits, default=usage.window) - usage.tokens
+    return Forecast(
+        turns_left=max(0, int(left // max(1, spent / turns))) if turns and spent else None,
+        next_request=usage.tokens * price.input if price is not None else None,
+    )
 
 
 async def summarize(shell: Shell, arguments: Arguments) -> None:
