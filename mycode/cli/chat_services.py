@@ -11,6 +11,7 @@ from mycode.cli.run import Run
 from mycode.cli.wiring import Workplace
 from mycode.config.describe import toml
 from mycode.core.errors import InputError
+from mycode.core.models import Price
 from mycode.core.redact import redact
 from mycode.core.tools import Mode
 from mycode.repl.approval import TerminalApprover
@@ -71,6 +72,10 @@ class ChatServices:
     @property
     def model_name(self) -> str:
         return self._place.model.info.name
+
+    @property
+    def price(self) -> Price | None:
+        return self._place.model.info.price
 
     @property
     def mode(self) -> Mode:
