@@ -123,7 +123,7 @@ def import_session(
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file} cannot be read: {error}.") from error
     with _store() as store:
-        typer.echo(import_text(store, text, mapping=pairs))
+        typer.echo(import_text(store, text, mapping=pairs, cwd=str(Path.cwd())))
     return 0
 
 
