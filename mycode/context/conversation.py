@@ -112,6 +112,15 @@ class Conversation:
         index = self.after(seq) - 1
         return self.rows[index] if index >= 0 and self.rows[index].seq == seq else None
 
+    def call_of(self, row: Row) -> ToolCall | None:
+        """The call that a result answers."""
+        assert isinstance(row.message, ToolResult)
+        for index in range(self.after(row.seq) - 2, -1, -1):
+            message = self.rows[index].message
+            if isinstance(message, AssistantMessage):
+                return next((call for call in message.tool_calls if call.id == row.message.call_id), None)
+        return None
+
     def facts(self) -> FactLedger:
         """The facts of everything said so far; reads only what is new."""
         for row in self.rows[self.after(self._facts_upto) :]:

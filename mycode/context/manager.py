@@ -22,7 +22,7 @@ from mycode.context.projection import Row, Shown
 from mycode.core.entries import Body, Entry, Log, Note
 from mycode.core.errors import ContextOverflow, InputError
 from mycode.core.events import ContextChanged, Event, Warned
-from mycode.core.messages import Message, ToolCall, ToolResult, ViewMessage
+from mycode.core.messages import Message, ToolResult, ViewMessage
 from mycode.core.models import Model, ModelInfo, TokenCounter, ToolSpec
 from mycode.core.summaries import (
     Category,
@@ -386,14 +386,20 @@ class ContextManager:
         return tuple(found)
 
     def _trimmed_line(self, item: Shown) -> str:
+        """What stands for a tool result that must go from a request (R33, R34, C1, C18)."""
+        settings = self._policy.tool_results
         row = self._talk.row(item.seq)
-        assert isinstance(item.message, ToolResult)
-        if row is not None and self._policy.tool_results.summarize:
-            return masking.stub(
-                row, ToolCall(item.message.call_id, item.tool, "{}"), self._policy.tool_results, self._redact
-            )
-        age = len(self._talk.rows) - self._talk.after(item.seq)
-        return digests.placeholder(age) + (f" (m{item.seq})" if item.seq else "")
+        message = item.message
+        assert isinstance(message, ToolResult)
+        if row is None:
+            return digests.placeholder(0)
+        if message.is_error and settings.preserve_errors:
+            summary = digests.tool_summary(self._talk.call_of(row), message)
+            return f"{digests.error_block(summary, max_chars=settings.max_error_chars)} (m{row.seq})"
+        if settings.summarize:
+            return masking.stub(row, self._talk.call_of(row), settings, self._redact)
+        age = len(self._talk.rows) - self._talk.after(row.seq)
+        return f"{digests.placeholder(age)} (m{row.seq})"
 
     def _by_hand(self, body: Body, text: str) -> ContextChanged:
         return ContextChanged(self.note(body), text)

@@ -118,7 +118,7 @@ class Summary(Struct, frozen=True, forbid_unknown_fields=True):
     target_compression: float = 0.3
     """... and at most this share of what it stands for (R99)."""
     title: str = ""
-    """A line put above the summary; empty: the product's own."""
+    """A line put above the summary; {messages} and {depth} are filled in."""
     pin_constraints: bool = True
     """Sentences with which the person laid something down stay word for word when they are folded."""
     footer: bool = True

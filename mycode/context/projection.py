@@ -253,7 +253,9 @@ def summary_text(record: SummaryRecord, number: int, title: str = "") -> str:
         f"Summary s{number} of the conversation up to m{last} (newest part: {handle}; history_expand shows originals)."
     ]
     if title:
-        parts.insert(0, title)
+        # Only these two names are filled in: whatever else stands in braces is the person's text.
+        named = title.replace("{messages}", str(len(record.message_ids))).replace("{depth}", str(record.depth))
+        parts.insert(0, named)
     if record.focus:
         parts.append(f"Focus: {record.focus}")
     if record.narrative:

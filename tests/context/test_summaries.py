@@ -282,3 +282,10 @@ async def test_what_was_left_out_by_hand_does_not_come_back_in_a_summary():
     chat.log.write(chat.manager.drop([1]).entry)
     await chat.fold()
     assert "xylophone_quartz" not in summary_in(chat)
+
+
+async def test_a_title_of_ones_own_names_depth_and_number_of_messages():
+    chat = Chat(64_000, policy=Policy(summary=Summary(title="[summary-depth:{depth}, {messages} messages, {x}]")))
+    chat.turns(8, size=3000)
+    record = record_of(await chat.fold())
+    assert summary_in(chat).startswith(f"[summary-depth:0, {len(record.message_ids)} messages, {{x}}]\n")

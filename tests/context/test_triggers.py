@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mycode.context.policy import Auto, Keep, Masking, Policy, Window
+from mycode.context.policy import Auto, Keep, Masking, Policy, ToolResults, Window
 from mycode.core.errors import ContextOverflow
 from mycode.core.events import ContextMasked, SummaryFinished, Warned
 from mycode.core.messages import AssistantMessage, ToolResult, UserMessage
@@ -223,3 +223,41 @@ async def test_switched_off_nothing_is_folded_by_itself_but_requests_fit_and_a_f
     assert by_hand is not None
     assert by_hand.reason == "manual"
     assert any(isinstance(event, SummaryFinished) for event in await chat.fold(by_hand))
+
+
+def trimmed(policy: Policy) -> list[str]:
+    """The texts of tool results in a request that had to be cut: an old result, an old error, a new result."""
+    chat = Chat(4_000, policy=policy)
+    chat.say(
+        "go",
+        *(call("a", "read_file", '{"path": "src/app.py"}'), ToolResult("a", "x = 1\n" * 1_500)),
+        *(call("b", "bash", '{"command": "make"}'), ToolResult("b", "Error: no rule\nexit code: 2", is_error=True)),
+        *(call("c", "read_file", '{"path": "src/new.py"}'), ToolResult("c", "y = 2\n" * 1_000)),
+    )
+    return [m.text for m in chat.manager.fit() if isinstance(m, ToolResult)]
+
+
+def test_a_trimmed_result_is_a_mark_with_its_age_and_errors_stay_whole():
+    old, error, new = trimmed(Policy())
+    assert old == "[truncated - 4 steps ago] (m3)"
+    assert error == "Error: no rule\nexit code: 2"
+    assert new == "y = 2\n" * 1_000
+
+
+def test_a_trimmed_result_is_a_digest_where_that_is_set():
+    old, _, _ = trimmed(Policy(tool_results=ToolResults(summarize=True)))
+    assert old.startswith("[✓ read_file: File: src/app.py | Lines: ")
+    assert old.endswith("] (m3)")
+
+
+async def test_more_than_fifty_short_messages_fold_in_a_large_window_where_only_their_number_counts():
+    policy = Policy(auto=Auto(message_threshold=50, message_ratio=0.0, trigger_ratio=1.0, reset_ratio=0.9))
+    chat = Chat(200_000, policy=policy)
+    while (trigger := chat.manager.due()) is None:
+        chat.say(
+            "Please look at the next part of the code base.", AssistantMessage("I looked at it, and it is fine so far.")
+        )
+    assert chat.manager.usage().messages == 52
+    events = await chat.fold(trigger)
+    assert any(isinstance(event, SummaryFinished) for event in events)
+    assert chat.manager.usage().messages == 10
