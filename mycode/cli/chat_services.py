@@ -10,8 +10,9 @@ from mycode.cli.options import RunOptions
 from mycode.cli.run import Run
 from mycode.cli.wiring import Workplace
 from mycode.config.describe import toml
+from mycode.context.forecast import Forecast
 from mycode.core.errors import InputError
-from mycode.core.models import Price
+from mycode.core.models import ModelRequest
 from mycode.core.redact import redact
 from mycode.core.tools import Mode
 from mycode.repl.approval import TerminalApprover
@@ -73,9 +74,12 @@ class ChatServices:
     def model_name(self) -> str:
         return self._place.model.info.name
 
-    @property
-    def price(self) -> Price | None:
-        return self._place.model.info.price
+    def forecast(self) -> Forecast:
+        return self._place.context.forecast()
+
+    def next_request(self) -> ModelRequest:
+        place = self._place
+        return ModelRequest(system=place.system, messages=place.context.view(), tools=place.registry.specs())
 
     @property
     def mode(self) -> Mode:

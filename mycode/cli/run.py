@@ -82,6 +82,7 @@ class Run:
             context_window=table.context_window,
             output_limit=table.output_limit,
             effort=table.effort,
+            price=_price(table.input_price, table.output_price),
             first_byte_timeout=table.first_byte_timeout,
             idle_timeout=table.idle_timeout,
             retry_seconds=table.retry_seconds,

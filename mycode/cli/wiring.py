@@ -57,6 +57,7 @@ class Workplace:
         self.counter = Tokens(self.model.info.name)
         environment = look_around(run.cwd, sandbox=self.sandbox.state if self.sandbox.active else "")
         system = system_prompt(environment, append=run.options.append_system_prompt)
+        self.system = system
         user_memory = run.folders.config / "AGENTS.md"
         self.context = ContextManager(
             policy=settings.context,

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from typing import Literal
 from urllib.parse import urlsplit
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from mycode.core.errors import ConfigError
 from mycode.core.messages import Image
-from mycode.core.models import Model
+from mycode.core.models import Model, Price
 from mycode.llm.catalog import describe, find, provider_of
 from mycode.llm.providers import LOCAL_SERVERS, PROVIDERS, Found, LocalServer, Provider, endpoint
 from mycode.llm.retry import RetryingModel
@@ -38,6 +38,7 @@ class ModelChoice(Struct, frozen=True):
     context_window: int | None = None
     output_limit: int | None = None
     effort: str | None = None
+    price: Price | None = None
     first_byte_timeout: float = 300.0
     idle_timeout: float = 120.0
     retry_seconds: float = 600.0
@@ -52,6 +53,8 @@ def open_model(choice: ModelChoice, env: Mapping[str, str]) -> Model:
     prefix, _, model = name.partition("/")
     provider = PROVIDERS.get(prefix)
     info = describe(name, window=choice.context_window, output_limit=choice.output_limit)
+    if choice.price is not None:
+        info = structs.replace(info, price=choice.price)
     key = choice.api_key or (provider.key(env) if provider else None)
     base = choice.api_base or (provider.base_url(env) if provider else "")
     inner: Model

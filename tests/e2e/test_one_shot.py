@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from mycode.core.usage import Usage
 from tests.support.program import Program, json_lines
 from tests.support.script import Answer, call, fail, say
 from tests.support.scripted_server import serving
@@ -314,3 +315,16 @@ def test_nothing_heavy_is_loaded_on_the_way_to_the_first_answer(program: Program
     assert (
         loaded & {"litellm", "tiktoken", "prompt_toolkit", "rich", "pydantic", "httpx", "tree_sitter", "anyio"} == set()
     )
+
+
+def test_a_price_from_the_settings_makes_costs_known_and_a_budget_hold(program: Program) -> None:
+    usage = Usage(input_tokens=3000, output_tokens=100)
+    prices = ("--set", "model.input_price=1000", "--set", "model.output_price=1000")
+    look = call("list_files", {}, usage=usage)
+    with serving([say("ok", usage=usage)]) as server:
+        known = _with(program, server.url).ask("hi", *prices, "--output-format", "json")
+    with serving([look, look, say("never")]) as server:
+        held = _with(program, server.url).ask("hi", *prices, "--max-budget-usd", "4")
+        asked = len(server.asked)
+    assert json.loads(known.stdout)["total_cost_usd"] == pytest.approx(3.1)
+    assert (held.returncode, asked) == (56, 1)
