@@ -8,10 +8,11 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from mycode.context.forecast import Forecast
 from mycode.core.entries import Entry
 from mycode.core.events import ContextChanged, Event
 from mycode.core.messages import Image
-from mycode.core.models import Price
+from mycode.core.models import ModelRequest
 from mycode.core.summaries import ContextUsage, Strategy
 from mycode.core.tools import Mode
 from mycode.core.usage import Usage
@@ -70,6 +71,8 @@ class Conversation(Protocol):
 
     def unpin(self, what: str) -> ContextChanged: ...
 
+    def pins(self) -> tuple[str, ...]: ...
+
     def usage(self) -> ContextUsage: ...
 
     def cost(self) -> Usage: ...
@@ -122,12 +125,17 @@ class Services(Protocol):
     def model_name(self) -> str: ...
 
     @property
-    def price(self) -> Price | None: ...
-
-    @property
     def mode(self) -> Mode: ...
 
     def set_mode(self, mode: Mode) -> None: ...
+
+    def forecast(self) -> Forecast:
+        """How long the room will last, and what the next requests cost."""
+        ...
+
+    def next_request(self) -> ModelRequest:
+        """What the model would be sent now, whole."""
+        ...
 
     def permissions(self) -> Sequence[str]:
         """The rules that hold now, one line each, as `/permissions` shows them."""

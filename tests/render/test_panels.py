@@ -32,7 +32,7 @@ Panel = Callable[[int, bool], RenderableType]
 
 PANELS: dict[str, Panel] = {
     "context": lambda width, flat: context_panel(
-        USAGE, width=width, items=ITEMS, forecast=Forecast(11, 0.0154), plain_text=flat
+        USAGE, width=width, items=ITEMS, forecast=Forecast(11, 0.0154, 0.061, 0.124), plain_text=flat
     ),
     "summary": lambda _, flat: summary_panel(
         RECORD, handle="s1", messages_before=78, messages_after=23, plain_text=flat

@@ -161,7 +161,9 @@ async def test_every_example_in_the_help_is_understood() -> None:
 async def test_context_shows_the_ledger_and_changes_it_by_hand(shell: FakeShell) -> None:
     shown = await shell.run("/context")
     assert "test/model: ≈34k of 100k tokens" in shown
-    assert "Forecast: about 2,300 turns until then, next request $0.034\n" in shown
+    assert "Forecast: about 7 turns until then, next request $0.034\n" in shown
+    assert "The next ten requests: $0.100 if summarized now, $0.300 if not\n" in shown
+    assert '"system": "Be brief."' in await shell.run("/context --raw")
     assert '"window": 100000' in await shell.run("/context --json")
     assert await shell.run("/context drop m1-m3 m7") == "Note: dropped [1, 2, 3, 7]\n"
     assert await shell.run("/context shrink 4") == "Note: shrunk [4]\n"
@@ -242,7 +244,9 @@ async def test_resume_offers_a_choice_by_number() -> None:
 
 
 async def test_pins_names_and_rewinding_reach_the_session(shell: FakeShell) -> None:
+    assert "Nothing is pinned" in await shell.run("/pin")
     await shell.run("/pin never touch the migrations")
+    assert await shell.run("/pin") == "1. never touch the migrations\n"
     await shell.run("/unpin 1")
     await shell.run("/rename the new parser")
     shown = await shell.run("/rewind m2")

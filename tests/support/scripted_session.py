@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing
 
+from mycode.context.forecast import Forecast
 from mycode.core.entries import Entry, Note
 from mycode.core.errors import SessionError
 from mycode.core.events import (
@@ -16,7 +17,7 @@ from mycode.core.events import (
     TurnStarted,
 )
 from mycode.core.messages import AssistantMessage, Image, UserMessage
-from mycode.core.models import Price
+from mycode.core.models import ModelRequest
 from mycode.core.summaries import (
     Category,
     ContextUsage,
@@ -109,6 +110,9 @@ class ScriptedSession:
     def unpin(self, what: str) -> ContextChanged:
         return self._changed(f"unpinned {what}")
 
+    def pins(self) -> tuple[str, ...]:
+        return tuple(text.removeprefix("pinned ") for text in self.done if text.startswith("pinned "))
+
     def usage(self) -> ContextUsage:
         return ContextUsage(
             model="test/model",
@@ -183,8 +187,13 @@ class ScriptedServices:
     def __init__(self) -> None:
         self.model_name = "test/model"
         self.mode: Mode = "default"
-        self.price: Price | None = Price(input=1e-6, output=4e-6)
         self.done: list[str] = []
+
+    def forecast(self) -> Forecast:
+        return Forecast(7, 0.034, 0.1, 0.3)
+
+    def next_request(self) -> ModelRequest:
+        return ModelRequest("Be brief.", (UserMessage("hi"),))
 
     def set_mode(self, mode: Mode) -> None:
         self.mode = mode

@@ -22,10 +22,15 @@ ITEMS_SHOWN = 20
 
 
 class Forecast(Struct, frozen=True):
-    """What comes: turns until the next trigger (None: unknown), the price of the next request in US dollars."""
+    """What comes: turns until the next trigger, prices in US dollars; None where it cannot be known.
+
+    `summarize_now` and `summarize_later` are the price of the next requests with a summary now and without one.
+    """
 
     turns_left: int | None = None
     next_request: float | None = None
+    summarize_now: float | None = None
+    summarize_later: float | None = None
 
 
 def context_panel(
@@ -140,7 +145,11 @@ def _forecast(forecast: Forecast) -> list[RenderableType]:
     if forecast.turns_left is not None:
         parts.append(f"about {plural(forecast.turns_left, 'turn')} until then")
     parts.append(f"next request {money(forecast.next_request)}")
-    return [Text("Forecast: " + ", ".join(parts))]
+    lines: list[RenderableType] = [Text("Forecast: " + ", ".join(parts))]
+    if forecast.summarize_now is not None and forecast.summarize_later is not None:
+        now, later = money(forecast.summarize_now), money(forecast.summarize_later)
+        lines.append(Text(f"The next ten requests: {now} if summarized now, {later} if not"))
+    return lines
 
 
 def _items(items: Sequence[Entry], *, width: int, plain_text: bool) -> list[RenderableType]:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+import msgspec
 from rich.text import Text
 
-from mycode.core.entries import Entry
 from mycode.core.errors import UsageError
 from mycode.core.events import ContextChanged, SummaryFinished, SummaryStarted, Warned
-from mycode.core.messages import UserMessage
-from mycode.core.models import Price
-from mycode.core.summaries import ContextUsage, Strategy, SummaryRecord
+from mycode.core.summaries import Strategy, SummaryRecord
+from mycode.core.visible import one_line, plain
 from mycode.render import transcript
 from mycode.render.panels.context import Forecast, context_panel
 from mycode.render.panels.summary import summary_panel
 from mycode.repl.commands.arguments import Arguments, Option, Positional
 from mycode.repl.commands.command import Command, Shell
+from mycode.repl.services import Services
 
 _SCANNED = 400
 _ACTS = ("drop", "restore", "shrink", "pin")
@@ -27,10 +25,9 @@ async def context(shell: Shell, arguments: Arguments) -> None:
         _change(shell, act, arguments.text("items"))
         return
     usage = shell.session.usage()
-    if arguments.flag("--json"):
-        import msgspec
-
-        shell.write(Text(msgspec.json.format(msgspec.json.encode(usage)).decode()))
+    if arguments.flag("--json") or arguments.flag("--raw"):
+        shown = usage if arguments.flag("--json") else shell.services.next_request()
+        shell.write(Text(plain(msgspec.json.format(msgspec.json.encode(shown)).decode())))
         return
     recent = list(shell.session.history(newest=_SCANNED))
     items = sorted(recent, key=lambda entry: -entry.tokens)
@@ -39,26 +36,10 @@ async def context(shell: Shell, arguments: Arguments) -> None:
         usage,
         width=canvas.width,
         items=items,
-        forecast=forecast(usage, recent, shell.services.price),
+        forecast=_forecast(shell.services),
         plain_text=canvas.plain,
     )
     shell.write(Text(), panel)
-
-
-def forecast(usage: ContextUsage, recent: Sequence[Entry], price: Price | None) -> Forecast:
-    """Turns until the next trigger, if they go on as the recent ones did; the price of the next request, uncached."""
-    turns = sum(1 for entry in recent if isinstance(entry.body, UserMessage))
-    spent = sum(entry.tokens for entry in recent)
-    limits = [
-        trigger.limit * usage.window if trigger.unit == "ratio" else trigger.limit
-        for trigger in usage.triggers
-        if trigger.unit != "messages"
-    ]
-    left = min(limits, default=usage.window) - usage.tokens
-    return Forecast(
-        turns_left=max(0, int(left // max(1, spent / turns))) if turns and spent else None,
-        next_request=usage.tokens * price.input if price is not None else None,
-    )
 
 
 async def summarize(shell: Shell, arguments: Arguments) -> None:
@@ -98,6 +79,12 @@ async def summarize(shell: Shell, arguments: Arguments) -> None:
 
 
 async def pin(shell: Shell, arguments: Arguments) -> None:
+    if not arguments.text("what"):
+        for number, text in enumerate(shell.session.pins(), 1):
+            shell.write(Text(f"{number}. {one_line(text, 200)}"))
+        if not shell.session.pins():
+            shell.say("Nothing is pinned. /pin TEXT or /pin m12 keeps it word for word in every view.")
+        return
     _told(shell, shell.session.pin(arguments.text("what")))
 
 
@@ -111,6 +98,16 @@ async def rewind(shell: Shell, arguments: Arguments) -> None:
     shell.session.rewind(seq)
     shell.reopened()
     shell.say(f"Back to before m{seq}, in a copy. What came after is kept: /resume {before}.")
+
+
+def _forecast(services: Services) -> Forecast:
+    guess = services.forecast()
+    return Forecast(
+        guess.turns_left,
+        guess.next_request_usd,
+        summarize_now=guess.summarize_now_usd,
+        summarize_later=guess.summarize_later_usd,
+    )
 
 
 def _change(shell: Shell, act: str, items: str) -> None:
@@ -163,7 +160,7 @@ COMMANDS = (
             Positional("act", "drop, restore, shrink or pin", choices=_ACTS),
             Positional("items", "messages such as m12 or m12-m30", rest=True),
         ),
-        options=(Option("--json", "as JSON"),),
+        options=(Option("--json", "as JSON"), Option("--raw", "the exact next request, as JSON")),
         examples=("/context", "/context drop m12", "/context restore m12"),
         values=lambda _: _ACTS,
     ),
@@ -188,10 +185,10 @@ COMMANDS = (
     ),
     Command(
         "pin",
-        "Keep a text or a message word for word in every view",
+        "Keep a text or a message word for word in every view, or list the pins",
         pin,
-        positionals=(Positional("what", "a text, or a message such as m12", required=True, rest=True),),
-        examples=("/pin never touch the migrations", "/pin m12"),
+        positionals=(Positional("what", "a text, or a message such as m12", rest=True),),
+        examples=("/pin", "/pin never touch the migrations", "/pin m12"),
     ),
     Command(
         "unpin",
