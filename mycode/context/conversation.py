@@ -41,6 +41,7 @@ class Conversation:
     def restore(self, log: Log, tokens: int) -> None:
         """Reads from the end of the last fold on; where nothing is folded, the newest rows that hold `tokens`."""
         self._log = log
+        self._calls = {}
         self._overlays = [entry for entry in log.overlays() if is_overlay(entry.body)]
         self.laid = projection.lay(self._overlays)
         head = self.laid.head

@@ -185,6 +185,11 @@ class Folds:
         """Until the summary in preparation, if any, is ready."""
         await self._precompute.wait(None)
 
+    def begin(self) -> None:
+        """Another conversation: nothing of the one before counts."""
+        self._precompute.cancel()
+        self._fruitless = self._llm_failures = 0
+
     def forget_prepared(self) -> None:
         """Stops preparing and forgets what is ready."""
         self._precompute.cancel()
@@ -270,6 +275,7 @@ class Folds:
             yield Warned("A summary would free too little now, so nothing was changed.")
             return
         yield SummaryStarted(wish.trigger, len(rows))
+        base = self._base()
         fold = self._fold(rows, wish.focus, rebase=rebase, inner=inner)
         if prepared is not None:
             told = prepared.told
@@ -281,11 +287,16 @@ class Folds:
             yield Warned(warning)
         if told.draft is None:
             return
+        if self._base() != base:
+            yield Warned("The view was changed while the summary was written, so it was not used. Ask for it again.")
+            return
         record = self._record(told, fold, rows, wish.trigger, rebase=rebase, inner=inner)
         after = self._counted_with(record)
         if after > before - least and choice != "rules":
+            spent = record.usage
             told = await folding.tell(fold, "rules", (), self._policy)
             record = self._record(told, fold, rows, wish.trigger, rebase=rebase, inner=inner)
+            record = replace(record, usage=spent)  # the model's text was too long to use, but it was paid for
             after = self._counted_with(record)
         if after > before - least and not (again and after <= 1.1 * before):
             yield Warned("The summary would free too little, so nothing was changed.")

@@ -100,5 +100,9 @@ class TokenLedger:
     def switch(self, info: ModelInfo) -> None:
         """From now on it is another model; what was learned about counting for each is kept."""
         self.info = info
-        self._anchor = self._sent = None
         self._learned_window = 0
+        self.forget()
+
+    def forget(self) -> None:
+        """The last request was one of another conversation or model: its size says nothing."""
+        self._anchor = self._sent = None

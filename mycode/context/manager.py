@@ -112,6 +112,8 @@ class ContextManager:
     def restore(self, log: Log) -> None:
         """Takes up a conversation from its log, reading no more of it than the view needs."""
         self._seq = log.last_seq()
+        self._folds.begin()
+        self._ledger.forget()
         self._talk.restore(log, 2 * self._ledger.window)
 
     def append(self, message: Message) -> Entry:

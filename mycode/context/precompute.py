@@ -65,6 +65,7 @@ class Precompute:
             self._task.cancel()
         self._task = None
         self._prepared = None
+        self._tried = ""
 
     async def _run(self, prefix: str, rows: int, tell: Callable[[], Awaitable[Told]]) -> None:
         try:

@@ -124,3 +124,37 @@ async def test_a_trigger_waits_for_a_preparation_that_is_under_way():
     record = await folding
     assert len(model.requests) == 1
     assert record.narrative.startswith("Prepared ahead.")
+
+
+async def test_a_summary_told_over_a_view_that_changed_meanwhile_is_not_used():
+    model = Slow(ANSWER)
+    chat = nearly_full(model)
+    folding = asyncio.create_task(chat.fold())
+    await model.asked.wait()
+    chat.log.write(chat.manager.drop([1]).entry)
+    before = chat.manager.view()
+    model.go.set()
+    events = await folding
+    assert not any(isinstance(event, SummaryFinished) for event in events)
+    assert chat.manager.view() == before
+
+
+async def test_what_is_said_while_a_summary_is_written_is_kept():
+    model = Slow(ANSWER)
+    chat = nearly_full(model)
+    folding = asyncio.create_task(chat.fold())
+    await model.asked.wait()
+    chat.say("And one more thing.")
+    model.go.set()
+    assert any(isinstance(event, SummaryFinished) for event in await folding)
+    assert chat.manager.view()[-1].text == "And one more thing."
+
+
+async def test_a_manager_can_take_up_another_conversation():
+    chat = nearly_full(Script(ANSWER))
+    await chat.fold()
+    other = Chat(40_000)
+    other.say("Something else.", AssistantMessage("Yes."))
+    chat.manager.restore(other.log)
+    assert chat.manager.view() == other.manager.view()
+    assert chat.manager.append(AssistantMessage("x")).seq == 3
