@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mycode.render.screen import picture
 from tests.support.terminal import Terminal
 
 ROOT = Path(__file__).parents[2]
@@ -240,6 +241,44 @@ def test_what_was_typed_before_the_program_was_ready_is_kept(start: Start) -> No
     terminal.wait_for("You said: typed early")
 
     assert terminal.everything.count("> typed early") == 1
+
+
+def test_a_fault_before_the_first_draw_gives_the_terminal_back(start: Start, workspace: Path) -> None:
+    (workspace / "broken.py").write_text(
+        "from mycode.repl.opening import open_prompt\nopen_prompt()\nraise SystemExit(3)\n"
+    )
+    terminal = Terminal.python("broken.py", cwd=workspace, env={"PYTHONPATH": str(ROOT)})
+
+    assert terminal.wait_end() == 3
+    assert terminal.modes() == terminal.before
+    terminal.close()
+
+
+def test_keys_are_explained_and_earlier_prompts_found(start: Start) -> None:
+    terminal = ready(start("--history"))
+
+    terminal.send("?")
+    terminal.wait_for("Ctrl-R           search earlier prompts")
+    terminal.send("fix the parser\r")
+    terminal.wait_for("You said: fix the parser")
+    terminal.send("something else\r")
+    terminal.wait_for("You said: something else")
+    terminal.send("\x12pars")
+    terminal.wait_for("search back: pars")
+    terminal.send("\r")
+    terminal.wait(lambda seen: below(seen)[0] == "> fix the parser", "the found prompt")
+
+
+def test_colours_follow_the_setting(start: Start) -> None:
+    terminal = ready(start("--color"))
+
+    terminal.send("please stream\r")
+    terminal.wait_for("That is all.")
+
+    assert "\x1b[1;36m>" in terminal.picture
+    assert "\x1b[1;4mP" in terminal.picture
+    svg = picture(terminal.picture, width=80)
+    assert "First" in svg
 
 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP])

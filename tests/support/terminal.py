@@ -59,6 +59,15 @@ class Terminal:
         above = ["".join(line[x].data for x in range(self.screen.columns)).rstrip() for line in self.screen.history.top]
         return "\n".join([*above, *self.lines])
 
+    @property
+    def picture(self) -> str:
+        """What stands on the screen with its colours, as terminal text (for `mycode.render.screen.picture`)."""
+        rows = []
+        for y in range(self.screen.lines):
+            row = self.screen.buffer[y]
+            rows.append("".join(_colored(row[x]) for x in range(self.screen.columns)).rstrip())
+        return "\n".join(rows).rstrip() + "\n"
+
     def send(self, keys: str) -> None:
         self.child.send(keys)
 
@@ -108,3 +117,15 @@ class Terminal:
             return
         self.raw += data
         self._stream.feed(data)
+
+
+_COLORS = ("black", "red", "green", "brown", "blue", "magenta", "cyan", "white")
+
+
+def _colored(cell: pyte.screens.Char) -> str:
+    """One cell with the codes of its look."""
+    looks = {"1": cell.bold, "3": cell.italics, "4": cell.underscore, "7": cell.reverse}
+    codes = [code for code, on in looks.items() if on]
+    if cell.fg in _COLORS:
+        codes.append(str(30 + _COLORS.index(cell.fg)))
+    return f"\x1b[{';'.join(codes)}m{cell.data}\x1b[0m" if codes else cell.data
