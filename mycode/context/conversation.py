@@ -11,6 +11,7 @@ from mycode.context.facts import FactLedger
 from mycode.context.live_view import LiveView, Sums
 from mycode.context.policy import Summary
 from mycode.context.projection import Laid, Row, Shown
+from mycode.context.summarizers.rules import error_line
 from mycode.core.entries import Body, Entry, Log, Note
 from mycode.core.messages import AssistantMessage, ContextNote, ToolCall, ToolResult, ViewMessage
 from mycode.core.summaries import Drop, MaskEpoch, Pin, SummaryRecord, Undo
@@ -216,7 +217,7 @@ class Conversation:
         if laid.head is not None and self._settings.footer:
             ledger = self.facts()
             todo = [f"- [{item.status}] {item.text[:160]}" for item in ledger.open_todo[:8]]
-            errors = [f"- {error.source}: {' '.join(error.text.split())[:160]}" for error in ledger.open_errors[-3:]]
+            errors = [f"- {error_line(error, 240)}" for error in ledger.open_errors[-3:]]
             if todo:
                 parts.append("\n".join(["Still to do:", *todo]))
             if errors:

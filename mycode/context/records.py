@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -17,6 +17,9 @@ from mycode.core.summaries import CommandRun, ErrorSeen, SummaryRecord, ToolUse,
 
 _MOST_COMMANDS = 200
 _MOST_RESOLVED = 30
+_COMMANDS_CARRIED = 40
+_LONGEST_COMMAND = 300
+_BETWEEN = "\n\x1f\n"
 
 
 def build(
@@ -54,7 +57,9 @@ def build(
         context=replace(draft.context, raw=raw),
         files_modified=ledger.files_modified,
         files_read=ledger.files_read[-_MOST_COMMANDS:],
-        commands=tuple(CommandRun(fold.redact(c.command), c.exit_code) for c in ledger.commands[-_MOST_COMMANDS:]),
+        commands=tuple(
+            CommandRun(_short(fold.redact(c.command)), c.exit_code) for c in ledger.commands[-_MOST_COMMANDS:]
+        ),
         errors=tuple(ErrorSeen(fold.redact(e.text), resolved=not e.open) for e in ledger.errors[-_MOST_COMMANDS:]),
         tools_used=tools_used(rows, parent, fold.redact),
         model=draft.model,
@@ -108,18 +113,48 @@ def compacted(ledger: FactLedger) -> FactLedger:
     kept = {id(error) for error in solved}
     return replace(
         ledger,
-        commands=ledger.commands[-_MOST_COMMANDS:],
+        commands=tuple(replace(run, command=_short(run.command)) for run in ledger.commands[-_COMMANDS_CARRIED:]),
         errors=tuple(error for error in ledger.errors if error.open or id(error) in kept),
         user_messages=(),
         chunks=(),
     )
 
 
+def _short(command: str) -> str:
+    return command if len(command) <= _LONGEST_COMMAND else command[: _LONGEST_COMMAND - 2] + " …"
+
+
 def _masked(value: object, redact: Callable[[str], str]) -> object:
+    """The value with every text in it masked: all in one go, since each call of `redact` has its price."""
+    texts: list[str] = []
+    _collect(value, texts)
+    joined = _BETWEEN.join(texts)
+    masked = redact(joined)
+    if masked == joined:
+        return value
+    parts = masked.split(_BETWEEN)
+    if len(parts) != len(texts):  # a secret seemed to reach over a border
+        parts = [redact(text) for text in texts]
+    return _replaced(value, iter(parts))
+
+
+def _collect(value: object, texts: list[str]) -> None:
     if isinstance(value, str):
-        return redact(value)
+        texts.append(value)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            texts.append(str(key))
+            _collect(item, texts)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            _collect(item, texts)
+
+
+def _replaced(value: object, parts: Iterator[str]) -> object:
+    if isinstance(value, str):
+        return next(parts)
     if isinstance(value, dict):
-        return {key: _masked(item, redact) for key, item in value.items()}
+        return {next(parts): _replaced(item, parts) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_masked(item, redact) for item in value]
+        return [_replaced(item, parts) for item in value]
     return value

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from mycode.context.summarizers import Draft, Fold
 from mycode.context.summarizers.llm import Llm
-from mycode.context.summarizers.rules import selected
+from mycode.context.summarizers.rules import error_line, selected
 
 _MOST = 40
 
@@ -59,7 +59,7 @@ def commands(fold: Fold) -> list[str]:
 def errors(fold: Fold) -> list[str]:
     """Errors that are still open, and how many were solved."""
     ledger = fold.ledger
-    lines = [fold.redact(f"{error.source}: {' '.join(error.text.split())[:300]}") for error in ledger.open_errors[-20:]]
+    lines = [fold.redact(error_line(error)) for error in ledger.open_errors[-20:]]
     solved = len(ledger.errors) - len(ledger.open_errors)
     return [*lines, f"({solved} more, resolved)"] if solved else lines
 

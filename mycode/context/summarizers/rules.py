@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from mycode.context.facts import FactLedger
+from mycode.context.facts import ErrorFact, FactLedger
 from mycode.context.selection import fold_text
 from mycode.context.summarizers import Draft, Fold, lines
 from mycode.core.messages import UserMessage
@@ -48,7 +48,7 @@ def facts_text(ledger: FactLedger, room: int, fold: Fold) -> str:
     """The facts that must survive every fold, as short lists; the least pressing ones go if there is no room."""
     sections = (
         ("Files changed", ledger.files_modified, ", "),
-        ("Open errors", tuple(f"{error.source}: {error.text}" for error in ledger.open_errors), "\n- "),
+        ("Open errors", tuple(error_line(error) for error in ledger.open_errors), "\n- "),
         ("Failing tests", failing_tests(ledger), ", "),
         ("To do", tuple(item.text for item in ledger.open_todo), "\n- "),
         ("Decisions", tuple(said.text for said in ledger.decisions[-5:]), "\n- "),
@@ -65,6 +65,13 @@ def facts_text(ledger: FactLedger, room: int, fold: Fold) -> str:
                 break
             kept = kept[max(1, len(kept) // 8) :]
     return "\n".join(parts)
+
+
+def error_line(error: ErrorFact, limit: int = 300) -> str:
+    """An error and what it came from, the latter short: a whole script may have caused it."""
+    source = " ".join(error.source.split())
+    source = source if len(source) <= 80 else source[:78] + " …"
+    return f"{source}: {' '.join(error.text.split())}"[:limit]
 
 
 def failing_tests(ledger: FactLedger) -> tuple[str, ...]:
