@@ -12,14 +12,17 @@ from mycode.cli.wiring import Workplace
 from mycode.config.describe import toml
 from mycode.context.forecast import Forecast
 from mycode.core.errors import InputError
+from mycode.core.messages import AssistantMessage, UserMessage
 from mycode.core.models import ModelRequest
 from mycode.core.redact import redact
 from mycode.core.tools import Mode
+from mycode.core.visible import one_line
 from mycode.repl.approval import TerminalApprover
 from mycode.repl.loop import run as run_repl
 from mycode.repl.opening import Opening
 from mycode.repl.services import Conversation, ModelChoice, ReplSettings, SessionChoice
 from mycode.session.export import Form, export_text
+from mycode.session.session import Session
 from mycode.session.store import SessionInfo
 
 _FORMS: dict[str, Form] = {"md": "md", "html": "html", "jsonl": "jsonl"}
@@ -44,7 +47,7 @@ async def talk(options: RunOptions, opening: Opening | None) -> int:
             look="light" if table.theme == "light" else "dark",
             editor=table.editor,
             history_file=run.folders.data / "prompts",
-            notice="\n".join(run.warnings),
+            notice="\n".join([*run.warnings, *_resumed(place.session)]),
             notify=run.settings.context.auto.notify,
             workspace=run.cwd,
         )
@@ -139,6 +142,19 @@ class ChatServices:
 
     def init_prompt(self) -> str:
         return _INIT_PROMPT
+
+
+def _resumed(session: Session) -> list[str]:
+    """Where a resumed conversation stands: its title, its size, and what was said last."""
+    if not session.messages_count:
+        return []
+    said = [entry.message for entry in session.history(newest=8)]
+    asked = next((message.text for message in reversed(said) if isinstance(message, UserMessage)), "")
+    told = next((m.text for m in reversed(said) if isinstance(m, AssistantMessage) and m.text), "")
+    lines = [f"Going on with “{one_line(session.title, 60)}” ({session.messages_count} messages; /history shows them)."]
+    lines += [f"  You said last: {one_line(asked, 100)}"] if asked else []
+    lines += [f"  The answer:    {one_line(told, 100)}"] if told else []
+    return lines
 
 
 def _choice(info: SessionInfo) -> SessionChoice:
