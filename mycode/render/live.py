@@ -47,6 +47,7 @@ Notify = Literal["off", "line", "panel"]
 
 _PROGRESS_LINES = 4
 _PROGRESS_KEPT = 4000
+_THOUGHT_KEPT = 1000
 
 
 class Live:
@@ -65,6 +66,7 @@ class Live:
         self.todo: tuple[TodoItem, ...] = ()
         self._stream = MarkdownStream()
         self._said: list[str] = []
+        self._thought = ""
         self._running: dict[str, tuple[str, str]] = {}
         self._spoken = False
 
@@ -78,8 +80,9 @@ class Live:
             case TextDelta(text=text):
                 self.label = "Writing"
                 return self._answer(self._feed(text))
-            case ReasoningDelta():
+            case ReasoningDelta(text=text):
                 self.label = "Thinking"
+                self._thought = (self._thought + text)[-_THOUGHT_KEPT:]
             case MessageAdded(entry=entry):
                 if isinstance(entry.body, UserMessage):
                     text, self.typed = entry.body.text if self.typed is None else self.typed, None
@@ -151,10 +154,14 @@ class Live:
         return lines
 
     def live(self) -> RenderableType | None:
-        """What still changes: the open block, or the tools at work with the end of their output."""
+        """What still changes: the end of a thought, the open block, the tools at work with the end of their output."""
         if self.canvas.plain:
             return None
         parts: list[RenderableType] = []
+        if self._thought.strip():
+            end = " ".join(plain(self._thought).split())
+            room = max(10, 2 * self.canvas.width - 4)
+            parts.append(Text("… " + end[-room:].lstrip(), style="muted"))
         if (answer := open_block(self._stream)) is not None:
             parts.append(answer)
         for title, seen in self._running.values():
@@ -169,6 +176,7 @@ class Live:
 
     def _feed(self, text: str) -> list[Block]:
         self._said.append(text)
+        self._thought = ""
         return self._stream.feed(text)
 
     def _message(self, message: AssistantMessage) -> list[RenderableType]:
@@ -183,6 +191,7 @@ class Live:
         return lines + self._cut()
 
     def _cut(self) -> list[RenderableType]:
+        self._thought = ""
         lines = self._answer(self._stream.finish())
         self._spoken = False
         return lines

@@ -107,6 +107,16 @@ def test_what_is_open_is_live_and_not_settled() -> None:
     assert live.label == "Thinking"
 
 
+def test_the_end_of_a_thought_is_live_and_never_settled() -> None:
+    live = Live(Canvas(30, color=False))
+    live.fold(ReasoningDelta("first I think of this and then "))
+    live.fold(ReasoningDelta("of all the rest,\x1b[2K which is long"))
+
+    assert live.canvas.text(live.live() or "") == "… I think of this and then of\nall the rest, which is long\n"
+    assert live.canvas.text(*live.fold(TextDelta("So.\n\n"))) == "\nSo.\n"
+    assert live.live() is None
+
+
 def test_a_running_tool_shows_the_end_of_its_output() -> None:
     live = Live(Canvas(60, color=False))
     live.fold(ToolStarted(CALL, "execute_bash make"))
