@@ -148,7 +148,8 @@ def _cut(item: Shown, limit: int, count: Count) -> Shown:
         changed = replace(message, text=head_and_tail(message.text, limit, count, 0))
     else:
         images = () if limit <= 500 else message.images
-        changed = replace(message, text=head_and_tail(message.text, limit, count, item.seq), images=images)
+        text = message.text if images or not message.images else f"{message.text} [picture left out]".lstrip()
+        changed = replace(message, text=head_and_tail(text, limit, count, item.seq), images=images)
     smaller = _counted(replace(item, message=changed), count)
     return smaller if smaller.tokens < item.tokens else item
 

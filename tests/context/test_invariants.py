@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,11 +11,11 @@ from msgspec.structs import replace
 
 from mycode.context import budget
 from mycode.context.invariants import broken
-from mycode.context.policy import Auto, Keep, Masking, Policy
+from mycode.context.policy import Auto, Keep, Masking, Policy, Summary
 from mycode.core.events import SummaryFinished
 from mycode.core.messages import AssistantMessage, ContextNote, Message, ToolCall, ToolResult, UserMessage, ViewMessage
 from mycode.core.summaries import SummaryRecord
-from tests.support.context_doubles import Chat, Quarter, manual
+from tests.support.context_doubles import Chat, Quarter, Script, manual
 from tests.support.histories import histories
 
 windows = st.sampled_from([2_000, 4_000, 16_000, 200_000, 1_000_000])
@@ -71,6 +72,24 @@ def test_what_is_sent_fits_and_is_well_formed(messages, window, policy):
     fixed = sum(category.tokens for category in usage.categories if category.name in {"system", "tools"})
     assert size(sent) + fixed <= window - usage.reserve
     assert broken(sent) == ()
+
+
+answers = st.sampled_from(
+    ["", "no json", '{"summary": "src/ghost.py was made"}', '{"summary": "%s"}' % ("word " * 9_000), '{"summary": 1}']
+) | st.builds(lambda text: json.dumps({"summary": text, "unresolved": [text], "key_points": [text] * 40}), st.text())
+
+
+@given(histories(), windows, st.sampled_from(["llm", "hybrid"]), st.lists(answers, min_size=1, max_size=4))
+def test_whatever_a_model_answers_the_view_is_well_formed_and_fits(messages, window, strategy, texts):
+    policy = Policy(summary=Summary(strategy=strategy), masking=Masking(enabled=False))
+    chat = Chat(window, policy=policy, models=[Script(*texts)])
+    asyncio.run(live(chat, messages))
+    asyncio.run(chat.fold(manual(), keep=2))
+    usage = chat.manager.usage()
+    fixed = sum(category.tokens for category in usage.categories if category.name in {"system", "tools"})
+    assert broken(chat.manager.view()) == ()
+    assert size(chat.manager.fit()) + fixed <= window - usage.reserve
+    assert "ghost" not in "".join(m.text for m in chat.manager.view() if isinstance(m, ContextNote))
 
 
 @given(histories(), windows, policies)

@@ -2,7 +2,7 @@ from mycode.context.budget import message_tokens
 from mycode.context.invariants import broken
 from mycode.context.projection import Laid, Row, Shown, project
 from mycode.context.trimming import head_and_tail, trim
-from mycode.core.messages import AssistantMessage, ContextNote, Message, ToolResult, UserMessage
+from mycode.core.messages import AssistantMessage, ContextNote, Image, Message, ToolResult, UserMessage
 from tests.support.context_doubles import Quarter, call
 
 COUNT = Quarter().count
@@ -79,3 +79,9 @@ def test_a_cut_text_has_two_thirds_of_head_and_names_what_is_missing():
     assert COUNT(text) <= 100
     head, _, tail = text.partition("\n[… 900 tokens left out; history_expand m7 …]\n")
     assert len(head) >= 2 * len(tail) - 3 > 0
+
+
+def test_a_picture_that_must_go_leaves_a_word():
+    picture = UserMessage("", (Image("p", "image/png", "0", 10),))
+    view = trim(shown(picture, UserMessage("What is it?")), 200, COUNT, stub)
+    assert [item.message.text for item in view] == ["[picture left out]", "What is it?"]

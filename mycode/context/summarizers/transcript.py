@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from mycode.context.summarizers import Fold
 from mycode.core.messages import AssistantMessage, Message, ToolResult, UserMessage
 
+_CHARS_PER_TOKEN = 3
 _SHORTER = (1.0, 0.5, 0.25, 0.12, 0.06)
 
 
@@ -21,8 +22,8 @@ def transcript(fold: Fold, cap: int, message_chars: int, *, trim_oldest: bool) -
     for share in shares:
         limit = max(80, int(message_chars * share))
         lines = [_line(seq, message, limit) for seq, message in fold.messages]
-        if fold.count("\n".join(lines)) <= cap:
-            break
+        if sum(len(line) for line in lines) <= _CHARS_PER_TOKEN * cap:
+            break  # a guess will do: what is too much in the end is left out below
     lines = _newest(lines, cap, fold)
     return f"<transcript>\n{fenced(fold.redact(chr(10).join(lines)))}\n</transcript>"
 
