@@ -36,7 +36,7 @@ from mycode.core.summaries import SummaryRecord
 from mycode.core.tools import TodoDisplay, TodoItem
 from mycode.core.visible import one_line, plain
 from mycode.render import transcript
-from mycode.render.markdown import Block, MarkdownStream, block, open_block
+from mycode.render.blocks import Block, MarkdownStream
 from mycode.render.numbers import tokens
 from mycode.render.panels.summary import summary_panel
 from mycode.render.screen import Canvas
@@ -162,7 +162,7 @@ class Live:
             end = " ".join(plain(self._thought).split())
             room = max(10, 2 * self.canvas.width - 4)
             parts.append(Text("… " + end[-room:].lstrip(), style="muted"))
-        if (answer := open_block(self._stream)) is not None:
+        if self._stream.open.strip() and (answer := self._open_block()) is not None:
             parts.append(answer)
         for title, seen in self._running.values():
             line = Text("○ ", style="accent")
@@ -173,6 +173,11 @@ class Live:
                 below = "\n".join("  " + text for text in last)
                 parts.append(Text(below, style="muted", no_wrap=True, overflow="ellipsis"))
         return Group(*parts) if parts else None
+
+    def _open_block(self) -> RenderableType | None:
+        from mycode.render.markdown import open_block  # not before there is an answer: it loads the parser
+
+        return open_block(self._stream)
 
     def _feed(self, text: str) -> list[Block]:
         self._said.append(text)
@@ -197,6 +202,8 @@ class Live:
         return lines
 
     def _answer(self, pieces: list[Block]) -> list[RenderableType]:
+        from mycode.render.markdown import block
+
         shown: list[RenderableType] = []
         for piece in pieces:
             if not self._spoken:

@@ -26,6 +26,7 @@ from mycode.repl.approval import TerminalApprover
 from mycode.repl.commands.command import Registry, is_command
 from mycode.repl.commands.permissions import CYCLE, MEANINGS
 from mycode.repl.commands.registry import standard
+from mycode.repl.key_sheet import SHEET
 from mycode.repl.opening import Opening
 from mycode.repl.passthrough import run_command
 from mycode.repl.services import Conversation, ReplSettings, Services
@@ -103,8 +104,7 @@ class Repl:
             self.submit(first_prompt)
 
         def drawn() -> None:
-            if warm is not None:
-                threading.Thread(target=warm, name="warm-up", daemon=True).start()
+            threading.Thread(target=_load, args=(warm,), name="warm-up", daemon=True).start()
 
         try:
             await self._screen.run(opening, drawn)
@@ -172,8 +172,6 @@ class Repl:
         self.write(Text(), transcript.todo(self._live.todo) if self._live.todo else Text("No todo list yet."))
 
     def help(self) -> None:
-        from mycode.repl.keys import SHEET
-
         self.write(Text("\n" + SHEET))
 
     def leave(self) -> None:
@@ -337,6 +335,14 @@ def _screen(repl: Repl, settings: ReplSettings) -> Screen:
 
     completer = ReplCompleter(repl.registry, repl, workspace_files(settings.workspace))
     return Prompt(repl, settings, ThreadedCompleter(completer))
+
+
+def _load(warm: Callable[[], None] | None) -> None:
+    """What the first answer will need, loaded while the person reads and types."""
+    import mycode.render.markdown  # noqa: F401  # for its effect: the markdown parser is there when an answer is
+
+    if warm is not None:
+        warm()
 
 
 def _can_draw() -> bool:

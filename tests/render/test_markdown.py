@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mycode.render.markdown import Block, MarkdownStream, open_block, whole
+from mycode.render.blocks import Block, MarkdownStream
+from mycode.render.markdown import open_block, whole
 from mycode.render.screen import Canvas
 
 ANSWER = """\

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from mycode.repl.commands.arguments import Arguments, Positional
 from mycode.repl.commands.command import Command, Shell
-from mycode.repl.keys import SHEET
+from mycode.repl.key_sheet import SHEET
 
 
 async def show_help(shell: Shell, arguments: Arguments) -> None:
