@@ -11,7 +11,8 @@ from mycode.cli.run import Run
 from mycode.cli.wiring import Workplace
 from mycode.core.errors import InputError
 from mycode.headless.approver import NobodyToAsk
-from mycode.headless.printers import Opening, Outcome, make_printer, print_turn, utc_now
+from mycode.headless.envelope import Opening, Outcome
+from mycode.headless.printers import make_printer, print_turn, utc_now
 
 STDIN_CAP = 10 * 1024 * 1024
 

@@ -197,7 +197,7 @@ def tools_of(
         todo=TodoList(),
         limit=limit,
         timeout=run.settings.tools.bash_timeout,
-        ripgrep=shutil.which("rg"),
+        ripgrep=find_program("rg", run.env.get("PATH", os.defpath), run.root),
     )
     table = run.settings.tools
     offered = [name for name in registry.names() if name not in table.disallowed]

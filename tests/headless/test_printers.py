@@ -22,7 +22,8 @@ from mycode.core.events import (
 from mycode.core.messages import AssistantMessage, ToolCall, ToolResult, UserMessage
 from mycode.core.summaries import MaskEpoch, SummaryRecord
 from mycode.core.usage import Usage
-from mycode.headless.printers import Format, Opening, Outcome, make_printer, print_turn
+from mycode.headless.envelope import Opening, Outcome
+from mycode.headless.printers import Format, make_printer, print_turn
 
 OPENING = Opening("s1", "/work", "p/m", ("read_file",), "default")
 CALL = ToolCall("c1", "read_file", '{"path": "a"}')
