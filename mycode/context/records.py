@@ -90,8 +90,8 @@ def tools_used(rows: Sequence[Row], parent: SummaryRecord | None, redact: Callab
 
 def facts_to_keep(ledger: FactLedger, redact: Callable[[str], str]) -> dict[str, Any]:
     """The ledger as plain values without secrets and without what the person said word for word (R88)."""
-    built: dict[str, Any] = msgspec.to_builtins(compacted(ledger))
-    masked = _masked(built, redact)
+    # By way of JSON, so that the record is equal to what is read back from the log.
+    masked = _masked(msgspec.json.decode(msgspec.json.encode(compacted(ledger))), redact)
     assert isinstance(masked, dict)
     return masked
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import pytest
 
 from mycode.context.policy import Auto, Llm, Policy, Summary
 from mycode.core.errors import RateLimited, Unavailable
 from mycode.core.events import SummaryFinished, SummaryStarted, Warned
 from mycode.core.messages import AssistantMessage, ContextNote, ToolResult, UserMessage
+from mycode.core.redact import redact
 from mycode.core.summaries import SummaryRecord
 from tests.support.context_doubles import Chat, Script, call, manual
 
@@ -240,14 +242,10 @@ async def test_a_stretch_in_the_middle_can_be_folded_and_is_taken_in_later():
 
 
 async def test_no_secret_reaches_a_record():
-    from mycode.core.redact import redact
-
     chat = Chat(64_000, redact=redact)
     chat.say("Always use OPENAI_API_KEY=sk-proj-abcdefghijklmnopqrstuvwxyz012345 for this.", AssistantMessage("ok"))
     chat.turns(8, size=3000)
     entry = next(e.entry for e in await chat.fold() if isinstance(e, SummaryFinished))
-    import msgspec
-
     assert b"abcdefghijklmnop" not in msgspec.json.encode(entry)
 
 
@@ -289,3 +287,11 @@ async def test_a_title_of_ones_own_names_depth_and_number_of_messages():
     chat.turns(8, size=3000)
     record = record_of(await chat.fold())
     assert summary_in(chat).startswith(f"[summary-depth:0, {len(record.message_ids)} messages, {{x}}]\n")
+
+
+async def test_a_record_read_back_from_json_is_the_same_record():
+    chat = Chat(64_000)
+    work(chat, 5)
+    chat.turns(8, size=3000)
+    record = record_of(await chat.fold())
+    assert msgspec.json.decode(msgspec.json.encode(record), type=SummaryRecord) == record
