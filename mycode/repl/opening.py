@@ -32,17 +32,18 @@ class Opening:
             typed += piece
         # A line end that was typed before the terminal was ours had been translated already.
         text = typed.decode("utf-8", "replace").replace("\n", "\r")
-        if self._open:
-            rows = (len(PROMPT) + len(text)) // max(1, width)
-            sys.stdout.write((f"\x1b[{rows}A" if rows else "") + "\r\x1b[J")
-            sys.stdout.flush()
+        rows = (len(PROMPT) + len(text)) // max(1, width)
+        if self._open and rows:
+            sys.stdout.write(f"\x1b[{rows}A")
         self.close()
         return text
 
     def close(self) -> None:
-        """Puts the terminal back; may be called again."""
+        """Wipes the bare prompt and puts the terminal back; may be called again."""
         if self._open:
             self._open = False
+            sys.stdout.write("\r\x1b[J")
+            sys.stdout.flush()
             atexit.unregister(self.close)
             termios.tcsetattr(self._fd, termios.TCSANOW, self._saved)
 

@@ -250,6 +250,7 @@ def test_a_fault_before_the_first_draw_gives_the_terminal_back(start: Start, wor
     terminal = Terminal.python("broken.py", cwd=workspace, env={"PYTHONPATH": str(ROOT)})
 
     assert terminal.wait_end() == 3
+    assert terminal.everything.strip() == ""
     assert terminal.modes() == terminal.before
     terminal.close()
 
