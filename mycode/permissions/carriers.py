@@ -105,7 +105,7 @@ def carried(part: Part, variables: Mapping[str, str], depth: int = 0) -> Iterato
     if name == "find":
         inner += list(_found(part))
     if name in SHELLS or name in frozenset(_words("eval su script watch parallel trap ssh xargs env entr")):
-        texts = [word.best for word in words[1:] if re.search(r"\s|;", word.best)]
+        texts = [word.best for word in words[1:] if re.search(r"[^\w./=:@%+,-]", word.best)]
         if name == "eval":
             texts = [" ".join(word.best for word in words[1:])]
         elif name in SHELLS:

@@ -10,6 +10,7 @@ from msgspec import Struct
 from mycode.core.tools import Decision, Mode, Verdict, VerdictPart
 from mycode.permissions.carriers import CARRIERS, SHELLS, carried, unwrapped
 from mycode.permissions.hard_stops import FORK_BOMB, hard_stop, moved
+from mycode.permissions.modes import by_mode
 from mycode.permissions.options import Use
 from mycode.permissions.places import Look, Places, absolute, inside_any
 from mycode.permissions.protected import mentions_protected, protected, secret, secret_under
@@ -93,17 +94,20 @@ def _judge_part(part: Part, cwd: str, scene: _Scene) -> tuple[VerdictPart, str |
     forbidden = _first_match(rules.deny, commands, cwd, scene)
     if forbidden is not None:
         return says("deny", f"The rule `{forbidden.text}` forbids it.", forbidden)
+    looks = read_only(inner)
+    writes = any(redirect.writes and _opens(redirect) for redirect in part.redirects)
+    if mode == "plan" and (looks is None or writes or scene.unclear is not None):
+        return says("deny", by_mode(mode)[1])
     for command in commands:
         if (stop := hard_stop(command, places, cwd)) is not None:
             return says("ask", f"{_FRESH}: {stop}.")
-    looks = read_only(inner)
     if (why := _protected(part, commands, looks, cwd, scene)) is not None:
         return says("ask", why)
     asked = _first_match(rules.ask, commands, cwd, scene)
     if asked is not None:
         return says("ask", f"The rule `{asked.text}` asks.", asked)
     if mode == "bypassPermissions":
-        return says("allow", "The mode bypassPermissions allows it.")
+        return says("allow", by_mode(mode)[1])
     doubt = scene.unclear
     if doubt is None and mode != "plan":
         for rule in rules.allow:
@@ -113,15 +117,9 @@ def _judge_part(part: Part, cwd: str, scene: _Scene) -> tuple[VerdictPart, str |
         doubt = _against_looking(part, inner, looks, cwd, scene)
         if doubt is None:
             return says("allow", "It only looks at the project.")
-    if mode == "plan":
-        if looks is not None and scene.unclear is None and doubt is not None:
-            return says("ask", doubt)
-        return says(
-            "deny", "The mode plan only reads; leave it with Shift-Tab or /permissions default to change things."
-        )
     if mode == "auto" and scene.boxed:
         against = _against_the_box(commands, cwd, scene)
-        return says("ask", against) if against else says("allow", "The mode auto allows what stays in the sandbox.")
+        return says("ask", against) if against else says("allow", by_mode(mode, contained=True)[1])
     reason = doubt or f"{_name(part)}, used like this, is not known to only look at things."
     return says("ask", reason, offer=_offer(part, places) if doubt is None and len(commands) == 1 else None)
 

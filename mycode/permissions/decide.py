@@ -13,6 +13,7 @@ from msgspec import Struct
 from mycode.core.tools import Action, Decision, Mode, Verdict, VerdictPart
 from mycode.permissions.addresses import Address, read_address
 from mycode.permissions.commands import judge_command
+from mycode.permissions.modes import by_mode
 from mycode.permissions.places import Look, Places, Seen, inside_any, unseen
 from mycode.permissions.protected import own_environment, protected, secret
 from mycode.permissions.rules import Rule, Rules, concerns, matches_host, matches_path
@@ -57,21 +58,6 @@ def decide(
     return _answerable(verdict, mode)
 
 
-def by_mode(mode: Mode, *, contained: bool = False, edit: bool = False) -> tuple[Decision, str]:
-    """What the mode says where no rule does: of something inside the box, or of an edit inside the workspace."""
-    match mode:
-        case "bypassPermissions":
-            return "allow", "The mode bypassPermissions allows it."
-        case "plan":
-            return "deny", "The mode plan only reads; leave it with Shift-Tab or /permissions default to change things."
-        case "acceptEdits" if edit:
-            return "allow", "The mode acceptEdits allows edits in the project."
-        case "auto" if contained:
-            return "allow", "The mode auto allows what stays in the sandbox."
-        case _:
-            return "ask", ""
-
-
 def _answerable(verdict: Verdict, mode: Mode) -> Verdict:
     """In the mode dontAsk a question is a refusal."""
     if mode != "dontAsk" or verdict.decision != "ask":
@@ -97,7 +83,7 @@ def _single(
 
 def _named_tool(action: Action, mode: Mode, rules: Rules, *, offer: str | None) -> Verdict:
     """Tools that are known by name only: servers' tools, and tools with effects nobody described."""
-    if (asked := _whole_tool(action, rules.ask)) is not None:
+    if (asked := _whole_tool(action, rules.ask)) is not None and mode != "plan":
         return _single(action, "ask", "", asked)
     if (allowed := _whole_tool(action, rules.allow)) is not None and mode != "plan":
         return _single(action, "allow", f"The rule `{allowed.text}` allows it.", allowed)
@@ -148,13 +134,13 @@ def _judge_touch(action: Action, touch: _Touch, mode: Mode, rules: Rules, places
     for rule in rules.deny:
         if concerns(rule, action) and _forbids(rule, touch, places):
             return verdict("deny", f"The rule `{rule.text}` forbids it.", rule)
+    if mode == "plan" and touch.write:
+        return verdict("deny", by_mode("plan")[1])
     if touch.write and (why := next((why for name in touch.names if (why := protected(name, places))), None)):
         return verdict("ask", f"{touch.named} is protected: {why}.")
     for rule in rules.ask:
         if concerns(rule, action) and _forbids(rule, touch, places):
             return verdict("ask", f"The rule `{rule.text}` asks.", rule)
-    if mode == "plan" and touch.write:
-        return verdict("deny", by_mode("plan")[1])
     for rule in rules.allow:
         family = rule.family == "any" or (rule.family == "edit") == touch.write or rule.family == "tool"
         if family and concerns(rule, action) and all(matches_path(rule, name, places) for name in touch.names):
@@ -209,22 +195,22 @@ def _judge_address(action: Action, url: str, mode: Mode, rules: Rules) -> Verdic
     for rule in rules.deny:
         if concerns(rule, action) and matches_host(rule, address.host):
             return _single(action, "deny", f"The rule `{rule.text}` forbids it.", rule)
-    for rule in rules.ask:
-        if concerns(rule, action) and matches_host(rule, address.host):
-            return _single(action, "ask", "", rule)
     named = next((r for r in rules.allow if r.spec and concerns(r, action) and matches_host(r, address.host)), None)
     if address.reach == "own" and named is None:
         reason = (
             f"{address.host} is this machine or a private network. Allow it with `WebFetch(domain:{address.host})`."
         )
         return _single(action, "deny", reason)
+    decision, reason = by_mode(mode)
+    asked = next((r for r in rules.ask if concerns(r, action) and matches_host(r, address.host)), None)
+    if asked is not None and (decision != "deny" or named is not None):
+        return _single(action, "ask", "", asked)
     allowed = named or next((r for r in rules.allow if r.spec is None and concerns(r, action)), None)
     doubts = [doubt for doubt in address.doubts if not (named and address.reach == "own" and "port" in doubt)]
     if doubts and mode not in {"bypassPermissions", "plan"}:
         return _single(action, "ask", f"Look twice at {url}: {'; '.join(doubts)}.")
     if allowed is not None and not doubts:
         return _single(action, "allow", f"The rule `{allowed.text}` allows it.", allowed)
-    decision, reason = by_mode(mode)
     return _single(
         action, decision, reason or f"It would ask {address.host} over the network.", offer=_host_offer(address)
     )

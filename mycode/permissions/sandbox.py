@@ -134,12 +134,18 @@ class Bubblewrap:
         for path in self._hidden:
             options += ["--tmpfs", path] if Path(path).is_dir() else ["--ro-bind", "/dev/null", path]
         options += ["--unshare-all", *(["--share-net"] if self._network else []), "--die-with-parent", "--new-session"]
+        options += ["--cap-drop", "ALL"]
         return (self._program, *options, "--chdir", cwd, "--", *argv)
 
 
 def _kept(root: Path) -> list[str]:
     """What runs later outside the box stays as it is; hooks and our own settings cannot even be created."""
     options: list[str] = []
+    # A folder that is a mount point itself cannot be moved away to make room for another.
+    for name in (".git", ".github"):
+        folder = root / name
+        if folder.is_dir() and not folder.is_symlink():
+            options += ["--bind", str(folder), str(folder)]
     for name in _RUN_LATER:
         path = root / name
         if path.exists() and not path.is_symlink():

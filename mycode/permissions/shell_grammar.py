@@ -337,8 +337,10 @@ def _read_with_grammar(text: str, variables: dict[str, str]) -> Script:
     unclear: list[str] = []
     # The shell joins lines at a backslash even inside a word, the grammar does not: read it both ways.
     for reading in dict.fromkeys((text, text.replace("\\\n", ""))):
-        source = reading.encode("utf-8", "replace")
-        reader = _Reader(source, dict(variables))
+        # The grammar's scanner looks letters up in a table of 256 and falls over others; to a shell they are all
+        # letters. With one byte for each character, positions in the tree are positions in the text.
+        source = re.sub(r"[^\x01-\x7f]", "X", reading).encode()
+        reader = _Reader(reading, dict(variables))
         reader.visit(parser.parse(source).root_node)
         parts += [part for part in reader.parts if part not in parts]
         unclear += reader.unclear
@@ -353,7 +355,7 @@ def _read_with_grammar(text: str, variables: dict[str, str]) -> Script:
 class _Reader:
     """Walks the tree once and collects commands, known variables and reasons for doubt."""
 
-    def __init__(self, source: bytes, variables: dict[str, str]) -> None:
+    def __init__(self, source: str, variables: dict[str, str]) -> None:
         self.parts: list[Part] = []
         self.unclear: list[str] = []
         self._source = source
@@ -461,7 +463,7 @@ class _Reader:
         return "".join(self._guess(child) for child in node.children)
 
     def _text(self, node: Node) -> str:
-        return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+        return self._source[node.start_byte : node.end_byte]
 
 
 def _unescaped(text: str) -> str:
