@@ -1,4 +1,4 @@
-"""Fits the weights of `mycode.context.reuse` on recorded sessions, and shows how they do on sources left out of the fit.
+"""Fits the weights of `mycode.context.reuse` on recorded sessions, all of them or all but one source.
 
 Needs numpy and scikit-learn (not among the project's dependencies) beside the data and the scorer:
 `python benchmarks/fit_reuse.py --data DIR --scorer DIR [--leave-out SOURCE]` prints the table for `WEIGHTS`.

@@ -9,24 +9,31 @@ from mycode.context import reuse
 from mycode.context.passages import Passage, read
 from mycode.context.references import Memo, extract
 from mycode.context.selection import read_digest, select
-from mycode.context.transcripts import Item, is_whole, read_items, steps, tokens, with_text
+from mycode.context.transcripts import MESSAGE_OVERHEAD, Item, is_whole, read_items, steps, tokens, with_text
 from mycode.core.errors import InputError
 from mycode.core.messages import AssistantMessage, ToolCall, ToolResult, UserMessage
 
 Count = Callable[[str], int]
 TITLE = "[Earlier conversation, folded: per message what it was, then its lines and names worth keeping]\n"
-FIRST_SHARE = 0.25
-TAIL_SHARE = 0.2
+FIRST_SHARE = 0.15
+TIGHT_ROOM, TIGHT_TAIL_SHARE, TAIL_SHARE = 0.12, 0.2, 0.3
+"""What part of the room the newest steps get; less where the room is a small part of the whole: names serve better."""
+SMALL_ROOM, SMALL_TAIL_SHARE = 1500, 0.12
+"""In fewer tokens than this a whole step rarely has a place."""
+LAST_PROMPT_SHARE = 0.1
+LEAST = 32
+"""Tokens that a message needs to say anything at all."""
 
 
 def compress(
     messages: list[dict[str, Any]], budget_tokens: int, *, count: Count, mode: str = "rules"
 ) -> list[dict[str, Any]]:
-    """Fewer messages that cost at most `budget_tokens` (by `count`, with 4 per message and 8 per call), in the same style.
+    """Fewer messages of the same style, at most `budget_tokens` by `count` (plus 4 per message and 8 per call).
 
-    System messages pass untouched, the first user message stays (clipped only if it would take over a quarter), the
-    newest steps stay verbatim with calls and results paired; all between becomes one user message to read. A list that
-    fits is given back as it is. Raises InputError for what is no transcript and for a budget that nothing fits in.
+    System messages pass untouched and count. The first user message stays (clipped only if it would take over a fifth),
+    the newest steps stay verbatim with calls and results paired; all between becomes one user message to read. A list
+    that fits is given back as it is; one that was compressed before may be compressed again. Raises InputError for what
+    is no transcript, and for a budget that nothing fits in.
     """
     if mode != "rules":
         raise InputError(f"The mode {mode!r} needs a model; here only 'rules' is possible.")
@@ -51,30 +58,52 @@ class _Compression:
 
     def run(self) -> list[dict[str, Any]]:
         first = next((item for item in self.items if item.is_person), None)
-        least = self.fixed + (min(self.sizes[first.index], 32) if first else 16)
-        if self.budget < least - self.fixed:
+        least = self.fixed + (min(self.sizes[first.index], LEAST) if first else LEAST)
+        if self.budget + self.fixed < least:
             raise InputError(
-                f"A budget of {self.budget + self.fixed} tokens is too small: at least {least} are needed."
+                f"A budget of {self.budget + self.fixed} tokens is too small: at least {least} are needed here."
             )
-        head = [self._clipped(first, max(24, int(self.budget * FIRST_SHARE)))] if first else []
-        left = self.budget - sum(tokens(raw, self.count) for raw in head)
-        rest = [item for item in self.items if first is None or item.index != first.index]
-        tail_items, tail = self._tail(steps(rest), int(left * TAIL_SHARE))
-        left -= sum(tokens(raw, self.count) for raw in tail)
-        kept = {item.index for item in tail_items}
-        room = left - 4 - self.count(TITLE)
+        head = [self._clipped(first, max(LEAST, int(self.budget * FIRST_SHARE)))] if first else []
+        left = self.budget - self._size(head)
+        rest = [item for item in self.items if item is not first]
+        share = TIGHT_TAIL_SHARE if left < TIGHT_ROOM * sum(self.sizes.values()) else TAIL_SHARE
+        result = self._result(first, head, rest, SMALL_TAIL_SHARE if left < SMALL_ROOM else share, left)
+        spare = left - self._size(result)
+        if spare > 0.04 * left:  # every name is in already: more of the newest steps word for word is worth most
+            fuller = self._result(first, head, rest, share + spare / left, left)
+            result = fuller if self._size(fuller) > self._size(result) else result
+        return [*(item.raw for item in self.systems), *head, *result]
+
+    def _result(
+        self, first: Item | None, head: list[dict[str, Any]], rest: list[Item], share: float, left: int
+    ) -> list[dict[str, Any]]:
+        """What follows the first message in `left` tokens, of which `share` goes to the newest steps."""
+        newest, tail = self._tail(steps(rest), int(left * share))
+        kept = {item.index for item in newest}
         folded = [item for item in rest if item.index not in kept]
-        text = self._fold(folded, tail_items, first, _shown(head), room) if room > 8 else ""
-        middle = [{"role": "user", "content": TITLE + text}] if text else []
-        return [*(item.raw for item in self.systems), *head, *middle, *tail]
+        asked = next((item for item in reversed(folded) if item.is_person), None)
+        if asked and self.sizes[asked.index] <= LAST_PROMPT_SHARE * left and not any(i.is_person for i in newest):
+            folded = [item for item in folded if item is not asked]
+            newest, tail = [asked, *newest], [asked.raw, *tail]
+        room = left - self._size(tail) - MESSAGE_OVERHEAD - self.count(TITLE)
+        text = self._fold(folded, newest, first, _shown(head), room)
+        while text and self.count(TITLE + text) > left - self._size(tail) - MESSAGE_OVERHEAD:
+            text = text.rpartition("\n")[0]  # joined to its title a text may cost a token more than the two apart
+        return [*([{"role": "user", "content": TITLE + text}] if text else []), *tail]
+
+    def _size(self, messages: list[dict[str, Any]]) -> int:
+        return sum(tokens(raw, self.count) for raw in messages)
 
     def _clipped(self, item: Item, budget: int) -> dict[str, Any]:
         if self.sizes[item.index] <= budget:
             return item.raw
-        place = next(k for k, message in enumerate(item.messages) if not isinstance(message, ToolResult))
-        message = item.messages[place]
-        text = message.text if not isinstance(message, ToolResult) else ""
-        return with_text(item, place, clip(text, budget - 8, self.count))
+        place = next(
+            k for k, message in enumerate(item.messages) if isinstance(message, UserMessage | AssistantMessage)
+        )
+        clipped = with_text(item, place, clip(item.messages[place].text, budget - 8, self.count))
+        if tokens(clipped, self.count) <= budget:
+            return clipped
+        return {"role": item.raw["role"], "content": clip(item.messages[place].text, budget - 8, self.count)}
 
     def _tail(self, groups: list[list[Item]], budget: int) -> tuple[list[Item], list[dict[str, Any]]]:
         kept: list[Item] = []
@@ -82,7 +111,9 @@ class _Compression:
         for group in reversed(groups):
             size = sum(self.sizes[item.index] for item in group)
             if not is_whole(group):
-                break
+                if kept:
+                    break
+                continue  # a call still without its result cannot be sent: it is folded like the rest
             if size > budget:
                 if not kept and (shrunk := self._shrunk(group, budget)):
                     return group, shrunk
@@ -109,7 +140,7 @@ class _Compression:
         return any(isinstance(m, AssistantMessage) and m.tool_calls for item in group for m in item.messages)
 
     def _fold(self, folded: list[Item], tail: list[Item], first: Item | None, head: str, room: int) -> str:
-        """The text for what is folded. A first message that had to be clipped is read whole: its names may come back."""
+        """The text for what is folded. A first message that had to be clipped is read whole: names may come back."""
         memo: Memo = {}
         calls = {
             c.id: c for i in self.items for m in i.messages if isinstance(m, AssistantMessage) for c in m.tool_calls

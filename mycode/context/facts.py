@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mycode.context.digests import exit_code, first_error, plain_output
-from mycode.context.digests.calls import CallFacts, files_of_command, read_call
+from mycode.context.digests.calls import CallFacts, files_of_command
 from mycode.context.passages import Passage, read
 from mycode.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 from mycode.core.tools import TodoItem
@@ -103,10 +103,10 @@ class FactLedger(Struct, frozen=True):
         match message:
             case UserMessage(text=text):
                 return _with_user_text(ledger, seq, text)
-            case AssistantMessage(text=text, tool_calls=calls):
-                return _with_calls(_with_decisions(ledger, seq, text), seq, tuple(read_call(each) for each in calls))
+            case AssistantMessage(text=text):
+                return _with_calls(_with_decisions(ledger, seq, text), passage.calls)
             case ToolResult():
-                return _with_result(ledger, seq, read_call(call) if call else None, message)
+                return _with_result(ledger, seq, passage.calls[0] if passage.calls else None, message)
 
     @property
     def files_modified(self) -> tuple[str, ...]:
@@ -125,7 +125,7 @@ class FactLedger(Struct, frozen=True):
         return tuple(item for item in self.todo if item.status != "done")
 
     def must_keep(self) -> tuple[Fact, ...]:
-        """What every summary is checked for: files changed, constraints, open errors, decisions, open todo, failed tests."""
+        """What every summary is checked for: files changed, constraints, open errors, decisions, todo, failed tests."""
         changed = [Fact("file_modified", fact.path, fact.last_seq) for fact in self.files.values() if fact.modified]
         laid_down = [Fact("constraint", said.text, said.seq) for said in self.constraints]
         errors = [Fact("open_error", error.text, error.seq) for error in self.open_errors]
@@ -161,7 +161,8 @@ def constraints_in(text: str) -> list[str]:
 
 
 _DECISION = re.compile(
-    r"\b(?:decided (?:to|on|against)|chose to|choosing|(?:I|we)(?:'ll| will) use|will use|going with|(?:I|we)(?:'ll| will) go with|opted (?:for|to)|settled on"
+    r"\b(?:decided (?:to|on|against)|chose to|choosing|will use|(?:I|we)'ll use|going with"
+    r"|(?:I|we)(?:'ll| will) go with|opted (?:for|to)|settled on"
     r"|instead of|rather than)\b",
     re.IGNORECASE,
 )  # fmt: skip
@@ -172,7 +173,8 @@ _CONSTRAINT = re.compile(
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'])|\n+")
 _VERSION = re.compile(
-    r"\b([A-Za-z][\w.+-]{1,30})(?:\s+version)?(?:@|==|\s+v?|: ?\"?[\^~]?|/v?)(\d+\.\d+(?:\.\d+)?(?:[-+.]?(?:rc|alpha|beta|dev|post)\.?\d+)?)\b"
+    r"\b([A-Za-z][\w.+-]{1,30})(?:\s+version)?(?:@|==|\s+v?|: ?\"?[\^~]?|/v?)"
+    r"(\d+\.\d+(?:\.\d+)?(?:[-+.]?(?:rc|alpha|beta|dev|post)\.?\d+)?)\b"
 )
 _PORT = re.compile(
     r"(?:\blocalhost|\b127\.0\.0\.1|\b0\.0\.0\.0|--port[ =]?|\bport[ :=]{1,2})[: ]?(\d{2,5})\b", re.IGNORECASE
@@ -257,7 +259,7 @@ def _with_decisions(ledger: FactLedger, seq: int, text: str) -> FactLedger:
     return replace(ledger, decisions=(*ledger.decisions, *new)) if new else ledger
 
 
-def _with_calls(ledger: FactLedger, seq: int, calls: tuple[CallFacts, ...]) -> FactLedger:
+def _with_calls(ledger: FactLedger, calls: tuple[CallFacts, ...]) -> FactLedger:
     for call in calls:
         if call.family == "todo" and (items := _todo_items(call)):
             ledger = replace(ledger, todo=items)

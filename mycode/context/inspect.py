@@ -42,7 +42,7 @@ class Inspection(Struct, frozen=True):
 
 
 def describe(messages: Sequence[Message], count: Callable[[str], int], *, keep: int = 10) -> Inspection:
-    """Describes a transcript; masking is reckoned for all results but the newest `keep` messages' (as one-line digests)."""
+    """Describes a transcript; masking means one-line digests for all results but those in the newest `keep`."""
     calls: dict[str, ToolCall] = {}
     roles: dict[str, list[int]] = defaultdict(list)
     tools: dict[str, list[int]] = defaultdict(list)

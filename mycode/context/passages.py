@@ -6,7 +6,6 @@ from typing import Literal
 
 from msgspec import Struct
 
-from mycode.context.digests import plain_output
 from mycode.context.digests.calls import CallFacts, arguments_text, read_call
 from mycode.context.references import Memo, Reference, in_line
 from mycode.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
@@ -59,7 +58,7 @@ def read(seq: int, message: Message, call: ToolCall | None = None, memo: Memo | 
             return Passage(seq, "user", lines, mentions_of(lines, len(lines)), size=len(text))
         case ToolResult(text=text, is_error=failed):
             answered = (read_call(call),) if call else ()
-            lines = _lines(plain_output(text), memo)
+            lines = _lines(text, memo)
             return Passage(seq, "tool", lines, mentions_of(lines, 0), answered, len(text), failed)
         case AssistantMessage(text=text, tool_calls=tool_calls):
             lines = _lines(text, memo)

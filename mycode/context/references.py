@@ -40,8 +40,7 @@ def in_line(line: str, memo: Memo) -> list[Reference]:
     """The references of one line, repeats included; `memo` makes words that come again almost free."""
     found: list[Reference] = []
     if "://" in line:
-        for match in _URL.finditer(line):
-            found.append(Reference(match.group(), "url"))
+        found += [Reference(match.group(), "url") for match in _URL.finditer(line)]
         line = _URL.sub(" ", line)
     for chunk in _CHUNK.findall(line):
         known = memo.get(chunk)

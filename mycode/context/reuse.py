@@ -13,37 +13,37 @@ from mycode.context.references import Kind
 # agents (label: the agent used the name later without having been shown it again); the features kept are those that
 # still helped on sessions of a source that was left out of the fit. The last value is the intercept.
 WEIGHTS: tuple[float, ...] = (
-    -0.0672,
-    -0.0737,
-    -1.231,
-    0.2,
-    0.5911,
-    -0.3982,
-    -0.4729,
-    -2.3447,
-    0.2019,
-    -0.727,
-    0.4564,
-    1.0388,
-    1.1552,
-    -0.227,
-    -0.1891,
-    -1.2922,
-    -0.3747,
-    -0.557,
-    -0.02,
-    0.9758,
-    0.224,
-    -0.0502,
-    0.0124,
-    0.1846,
-    -0.6493,
-    -0.0364,
-    0.5865,
-    0.6355,
-    -0.1391,
-    0.7475,
-    -0.2992,
+    -0.1576,
+    0.0118,
+    -1.4183,
+    0.1315,
+    0.5098,
+    -1.0153,
+    -0.6165,
+    -2.2297,
+    0.2389,
+    -0.9394,
+    0.4906,
+    1.0979,
+    1.1523,
+    -0.2075,
+    -0.2173,
+    -1.1407,
+    -0.3574,
+    -0.476,
+    -0.014,
+    1.2429,
+    0.2962,
+    -0.0524,
+    -0.0489,
+    0.2267,
+    -0.6475,
+    0.0041,
+    0.5826,
+    0.5225,
+    -0.1315,
+    0.8333,
+    -0.4774,
 )
 
 FEATURES = (
@@ -72,7 +72,7 @@ def score(passages: Sequence[Passage], recent: Sequence[Passage] = ()) -> dict[s
 
 
 def features(passages: Sequence[Passage]) -> dict[str, tuple[float, ...]]:
-    """What is known of each name, in the order of `FEATURES`: its kind, who used it, how often, how lately, beside what."""
+    """What is known of each name, in the order of `FEATURES`: its kind, who used it, how often and how lately."""
     ends: list[int] = []
     end = 0
     for passage in passages:
@@ -115,18 +115,8 @@ class _Seen:
     """What was gathered of one name so far."""
 
     __slots__ = (
-        "company",
-        "first",
-        "kind",
-        "last",
-        "last_own",
-        "last_prompt",
-        "lines",
-        "messages",
-        "new",
-        "own",
-        "said",
-        "ticked",
+        *("company", "first", "kind", "last", "last_own", "last_prompt"),
+        *("lines", "messages", "new", "own", "said", "ticked"),
     )
 
     def __init__(self, mention: Mention):

@@ -125,7 +125,7 @@ def _call_of(message: Message, calls: dict[str, ToolCall]) -> ToolCall | None:
     return calls.get(message.call_id) if isinstance(message, ToolResult) else None
 
 
-_TITLE = re.compile(r"(?:m(\d+) )?((?:→ )?(?:❌ )?.*?:)(?= |$)")
+_TITLE = re.compile(r"(?:m(\d+) )?(.*?:)(?= |$)")
 
 
 def _read_block(rows: list[str], memo: Memo) -> Iterator[Passage]:
@@ -169,6 +169,7 @@ class _Choice:
         self.titles = [title(passage, handles=handles) for passage in passages]
         self.title_costs = [estimate(text) + 1 for text in self.titles]
         self.parts: dict[str, tuple[str, ...]] = {}
+        self.seen: Memo = {}
         covered = {part for name in shown for part in self._parts(name.text, name.kind)}
         self.kinds: dict[str, Kind] = {}
         self.homes: dict[str, list[int]] = {}
@@ -181,6 +182,7 @@ class _Choice:
                     self.homes[text] = [i]
                     self.kinds[text] = mention.name.kind
         self.left = {text: weights.get(text, 0.0) for text in self.homes}
+        self.titled = [self._named_in(text) for text in self.titles]
         self.richness = [0.0] * len(passages)
         self.candidates: list[_Candidate] = []
         self.heap: list[tuple[float, int, float]] = []
@@ -196,7 +198,7 @@ class _Choice:
         return not self.heap
 
     def fill(self, room: float) -> None:
-        """Takes the candidates with most weight per token while they fit; the first to show a name spends its weight."""
+        """Takes candidates by weight per token while they fit; the first to show a name spends its weight."""
         left, heap = self.left, self.heap
         too_large: list[tuple[float, int, float]] = []
         while heap and self.used < room and len(too_large) < 100:
@@ -209,14 +211,16 @@ class _Choice:
                 heapq.heappush(heap, (-value / price, k, price))
                 continue
             home = each.home if each.home >= 0 else self._home(each.text)
-            cost = each.cost + (0 if home in self.opened else self.title_costs[home])
+            cost = each.cost
+            if home not in self.opened:
+                cost = self.title_costs[home] + (0 if each.home < 0 and each.text in self.titled[home] else cost)
             if self.used + cost > room:
                 too_large.append((rank, k, price))
                 continue
             self.used += cost
-            self.opened.add(home)
-            for text in each.shows:
+            for text in each.shows if home in self.opened else (*each.shows, *self.titled[home]):
                 left[text] = 0.0
+            self.opened.add(home)
             self.chosen.append((home, each, cost))
         for entry in too_large:
             heapq.heappush(heap, entry)
@@ -241,6 +245,7 @@ class _Choice:
                 quoted(each.text)
                 for each in by_passage[i]
                 if each.home < 0
+                and each.text not in self.titled[i]
                 and not (each.text in whole if self.kinds[each.text] in WORD_KINDS else each.text in held)
             ]
             rows.append(" ".join([self._title(i, before), *names]))
@@ -257,7 +262,7 @@ class _Choice:
         if call.role != "assistant" or call.calls != passage.calls:
             return self.titles[i]
         handle = self.titles[i].partition(" ")[0] + " " if self.titles[i].startswith("m") else ""
-        return f"{handle}→ ❌" if passage.failed else f"{handle}→"
+        return f"{handle}→ ❌:" if passage.failed else f"{handle}→:"
 
     def _home(self, text: str) -> int:
         homes = self.homes[text]
@@ -265,6 +270,10 @@ class _Choice:
             if i in self.opened:
                 return i
         return max(homes, key=lambda i: (self.richness[i], i))
+
+    def _named_in(self, text: str) -> frozenset[str]:
+        found = {part for name in in_line(text, self.seen) for part in self._parts(name.text, name.kind)}
+        return frozenset(part for part in found if part in self.left)
 
     def _add_names(self) -> None:
         for text, homes in self.homes.items():

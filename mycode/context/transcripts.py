@@ -31,8 +31,8 @@ class Item(Struct, frozen=True):
 
     @property
     def is_person(self) -> bool:
-        """Whether a person speaks here (and not only tool results come back)."""
-        return any(isinstance(message, UserMessage) for message in self.messages)
+        """Whether a person speaks here, and no tool result comes back with it."""
+        return bool(self.messages) and all(isinstance(message, UserMessage) for message in self.messages)
 
 
 def read_items(messages: object) -> list[Item]:

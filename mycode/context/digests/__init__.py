@@ -18,7 +18,7 @@ Style = Literal["bracket", "compact"]
 
 
 class ToolSummary(Struct, frozen=True):
-    """What is worth knowing of a call and its result (R6). `error` is the whole error text, empty when there is none."""
+    """What is worth knowing of a call and its result (R6). `error` is the whole error text, empty without one."""
 
     tool_name: str
     family: Family
@@ -333,7 +333,7 @@ def _other(facts: CallFacts, text: str, *, failed: bool) -> ToolSummary:
 
 def _bracket(summary: ToolSummary) -> str:
     mark = "❌" if summary.status == "error" else "✓"
-    return f"[{mark} {summary.tool_name}: {' | '.join(_one_line(fact) for fact in summary.key_facts)}]"
+    return f"[{mark} {_one_line(summary.tool_name)}: {' | '.join(_one_line(fact) for fact in summary.key_facts)}]"
 
 
 def _compact(summary: ToolSummary) -> str:

@@ -117,36 +117,34 @@ def files_of_command(command: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(dict.fromkeys(reads)), tuple(dict.fromkeys(writes))
 
 
-_FAMILIES: dict[str, Family] = {
-    **dict.fromkeys(("readfile", "read", "view", "viewfile", "openfile", "cat", "notebookread", "readmanyfiles"), "read"),
-    **dict.fromkeys(("createfile", "write", "writefile", "create", "writetofile", "newfile", "savefile"), "write"),
-    **dict.fromkeys(
-        ("editfile", "edit", "multiedit", "strreplace", "applydiff", "replaceinfile", "searchreplace", "notebookedit",
-         "insert", "replace", "applypatch", "patch", "strreplaceeditor", "strreplacebasededittool", "insertedit",
-         "replacestringinfile", "searchandreplace", "editnotebook"),
-        "edit",
+_TOOLS: dict[Family, str] = {
+    "read": "readfile read view viewfile openfile cat notebookread readmanyfiles",
+    "write": "createfile write writefile create writetofile newfile savefile",
+    "edit": (
+        "editfile edit multiedit strreplace applydiff replaceinfile searchreplace notebookedit insert replace "
+        "applypatch patch strreplaceeditor strreplacebasededittool insertedit replacestringinfile "
+        "searchandreplace editnotebook"
     ),
-    **dict.fromkeys(
-        ("executebash", "bash", "shell", "localshell", "runcommand", "execcommand", "terminal", "runterminalcmd",
-         "executecommand", "runshellcommand", "shellcommand", "exec", "run", "ipython", "runinterminal", "writestdin",
-         "powershell", "python", "runcmd"),
-        "bash",
+    "bash": (
+        "executebash bash shell localshell runcommand execcommand terminal runterminalcmd executecommand "
+        "runshellcommand shellcommand exec run ipython runinterminal writestdin powershell python runcmd"
     ),
-    **dict.fromkeys(
-        ("grep", "searchfiles", "search", "searchcode", "codebasesearch", "grepsearch", "ripgrep", "rg", "searchdir",
-         "searchfilecontent", "findinfiles", "semanticsearch", "searchfile"),
-        "search",
+    "search": (
+        "grep searchfiles search searchcode codebasesearch grepsearch ripgrep rg searchdir searchfilecontent "
+        "findinfiles semanticsearch searchfile"
     ),
-    **dict.fromkeys(("listfiles", "ls", "glob", "listdir", "listdirectory", "filesearch", "findfile", "findfiles", "tree",
-                     "globfiles", "find"), "list"),
-    **dict.fromkeys(("todo", "todowrite", "todoread", "updateplan", "taskcreate", "taskupdate", "tasklist", "updatetodos",
-                     "updatetodolist", "managetodolist"), "todo"),
-    **dict.fromkeys(("askuser", "askuserquestion", "askfollowupquestion", "requestuserinput"), "ask"),
-    **dict.fromkeys(("historysearch", "historyexpand"), "recall"),
-    **dict.fromkeys(("fetch", "webfetch", "websearch", "fetchurl", "browse", "readurl", "httprequest", "urlfetch"), "fetch"),
-    **dict.fromkeys(("task", "agent", "dispatchagent", "subagent", "spawnagent", "taskoutput", "skill"), "task"),
-    **dict.fromkeys(("exitplanmode", "enterplanmode", "plan", "think"), "plan"),
-}  # fmt: skip
+    "list": "listfiles ls glob listdir listdirectory filesearch findfile findfiles tree globfiles find",
+    "todo": (
+        "todo todowrite todoread updateplan taskcreate taskupdate tasklist updatetodos updatetodolist managetodolist"
+    ),
+    "ask": "askuser askuserquestion askfollowupquestion requestuserinput",
+    "recall": "historysearch historyexpand",
+    "fetch": "fetch webfetch websearch fetchurl browse readurl httprequest urlfetch",
+    "task": "task agent dispatchagent subagent spawnagent taskoutput skill",
+    "plan": "exitplanmode enterplanmode plan think",
+}
+"""Names of tools without case and signs, by what they do; whatever agent they come from."""
+_FAMILIES: dict[str, Family] = {name: family for family, names in _TOOLS.items() for name in names.split()}
 _EDITOR: dict[str, Family] = {
     "view": "read",
     "create": "write",
@@ -154,8 +152,10 @@ _EDITOR: dict[str, Family] = {
     "insert": "edit",
     "undo_edit": "edit",
 }
-_PATH_KEYS = ("path", "file_path", "filePath", "filepath", "file", "filename", "notebook_path", "target_file", "absolute_path",
-              "relative_path", "file_name", "uri", "TargetFile", "AbsolutePath")  # fmt: skip
+_PATH_KEYS = (
+    *("path", "file_path", "filePath", "filepath", "file", "filename", "notebook_path", "target_file"),
+    *("absolute_path", "relative_path", "file_name", "uri", "TargetFile", "AbsolutePath"),
+)
 _READERS = frozenset({"cat", "sed", "head", "tail", "nl", "less", "more", "bat", "wc", "awk", "view", "open"})
 _REDIRECT = re.compile(r"(?<![0-9&<>])>>?\s*['\"]?([\w@.+/~-]+)")
 _SEPARATOR = re.compile(r"&&|\|\||[;|\n]")

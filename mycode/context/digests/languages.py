@@ -60,7 +60,8 @@ def is_test_name(name: str) -> bool:
 
 
 _EXPORT = re.compile(
-    r"export\s+(?:default\s+)?(?:abstract\s+|async\s+|declare\s+)?(?:const|let|function\*?|class|interface|type|enum)\s+(\w+)"
+    r"export\s+(?:default\s+)?(?:abstract\s+|async\s+|declare\s+)?"
+    r"(?:const|let|function\*?|class|interface|type|enum)\s+(\w+)"
 )
 _GO_IMPORT_BLOCK = re.compile(r"^import \(([^)]*)\)", re.MULTILINE)
 _SCRIPT = re.compile(
@@ -79,7 +80,9 @@ _DEFINITIONS = {
     "javascript": _SCRIPT,
     "go": re.compile(r"^func\s+(?:\([^)]*\)\s*)?(\w+)|^type\s+(\w+)", re.MULTILINE),
     "rust": re.compile(
-        r"^\s{0,4}(?:pub(?:\([^)]*\))?\s+)?(?:async\s+|unsafe\s+|const\s+)*(?:fn|struct|enum|trait|mod|type|macro_rules!)\s+(\w+)", re.MULTILINE
+        r"^\s{0,4}(?:pub(?:\([^)]*\))?\s+)?(?:async\s+|unsafe\s+|const\s+)*"
+        r"(?:fn|struct|enum|trait|mod|type|macro_rules!)\s+(\w+)",
+        re.MULTILINE,
     ),
     "java": re.compile(
         r"^\s{0,4}(?:(?:public|protected|private|static|final|abstract|sealed|synchronized|default)\s+)*"
@@ -91,16 +94,16 @@ _DEFINITIONS = {
     "c++": _C,
     "ruby": re.compile(r"^\s{0,4}(?:class|module|def)\s+((?:self\.)?[\w:]+[?!]?)", re.MULTILINE),
     "php": re.compile(
-        r"^\s{0,4}(?:(?:abstract|final|public|protected|private|static|readonly)\s+)*(?:class|interface|trait|enum|function)\s+(\w+)",
+        r"^\s{0,4}(?:(?:abstract|final|public|protected|private|static|readonly)\s+)*"
+        r"(?:class|interface|trait|enum|function)\s+(\w+)",
         re.MULTILINE,
     ),
 }  # fmt: skip
+_MODULE = r"^import\s[^;\n]*?from\s+['\"][^'\"]+['\"]|^import\s+['\"]|\}\s+from\s+['\"][^'\"]+['\"]"
 _IMPORTS = {
     "python": re.compile(r"^(?:import|from)\s+[\w.]+", re.MULTILINE),
-    "typescript": re.compile(r"^import\s[^;\n]*?from\s+['\"][^'\"]+['\"]|^import\s+['\"]|\}\s+from\s+['\"][^'\"]+['\"]", re.MULTILINE),
-    "javascript": re.compile(
-        r"^import\s[^;\n]*?from\s+['\"][^'\"]+['\"]|^import\s+['\"]|\}\s+from\s+['\"][^'\"]+['\"]|require\(['\"]", re.MULTILINE
-    ),
+    "typescript": re.compile(_MODULE, re.MULTILINE),
+    "javascript": re.compile(_MODULE + r"|require\(['\"]", re.MULTILINE),
     "go": re.compile(r"^import\s+(?:\w+\s+)?\"", re.MULTILINE),
     "rust": re.compile(r"^\s*(?:pub\s+)?use\s+[\w:]+", re.MULTILINE),
     "java": re.compile(r"^import\s+(?:static\s+)?[\w.]+", re.MULTILINE),

@@ -1,0 +1,133 @@
+"""Scores the rule-based compression on recorded sessions: how much of what the agent needed later is still in it.
+
+`python benchmarks/retention.py --data DIR --scorer DIR [--limit N] [--jobs N]`, where the scorer's folder holds
+score.py and data.py, the data folder dev.jsonl.gz and compactions-dev.jsonl.gz. Prints recall at six budgets, the
+same after three folds in a row, recall at the size of summaries that models wrote, and the cost in CPU time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import importlib
+import importlib.util
+import multiprocessing
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path[:0] = [str(Path(__file__).resolve().parent.parent), str(Path(__file__).resolve().parent)]
+
+from mycode.context.compress import compress  # noqa: E402  found by the path above
+from mycode.context.facts import FactLedger  # noqa: E402  found by the path above
+from mycode.context.selection import fold_text  # noqa: E402  found by the path above
+from mycode.context.transcripts import read_items, steps  # noqa: E402  found by the path above
+from mycode.core.messages import AssistantMessage, ToolResult  # noqa: E402  found by the path above
+
+Transcript = list[dict[str, Any]]
+FOLDS = 3
+
+
+def rules(messages: Transcript, budget: int) -> Transcript:
+    """One compression of the whole prefix."""
+    return compress(messages, budget, count=_counter())
+
+
+def three_folds(messages: Transcript, budget: int) -> Transcript:
+    """The prefix arrives in three parts, and what stands so far is compressed after each."""
+    items = read_items(messages)
+    sizes = _sizes(messages)
+    kept: Transcript = []
+    done, part = 0, 1
+    for step in steps(items):
+        kept += [item.raw for item in step]
+        done += sum(sizes[item.index] for item in step)
+        if part < FOLDS and done >= part * sum(sizes) / FOLDS:
+            kept = compress(kept, budget, count=_counter())
+            part += 1
+    return compress(kept, budget, count=_counter())
+
+
+def speed(score: Any, records: list[dict[str, Any]]) -> str:
+    """CPU time per 10,000 tokens: the whole compression with nothing known, and a fold whose facts were kept."""
+    cold = warm = kept_facts = 0.0
+    total = 0
+    for record in records:
+        _, messages = score.strip_system(record["messages"])
+        size = score.total_tokens(messages)
+        total += size
+        start = time.process_time()
+        compress(messages, size // 5, count=_uncached())
+        cold += time.process_time() - start
+        said = [message for item in read_items(messages) for message in item.messages]
+        calls = {c.id: c for m in said if isinstance(m, AssistantMessage) for c in m.tool_calls}
+        start = time.process_time()
+        ledger = FactLedger()
+        for seq, message in enumerate(said, 1):
+            ledger = ledger.add(seq, message, calls.get(message.call_id) if isinstance(message, ToolResult) else None)
+        kept_facts += time.process_time() - start
+        start = time.process_time()
+        fold_text(list(enumerate(said, 1)), previous=None, ledger=ledger, budget_tokens=size // 5, count=_uncached())
+        warm += time.process_time() - start
+    per = 10_000 / total * 1000
+    return (
+        f"CPU ms per 10k tokens: cold {cold * per:.1f} (counting included), with kept facts {warm * per:.1f}, "
+        f"keeping the facts {kept_facts * per:.1f}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--scorer", type=Path, required=True)
+    parser.add_argument("--limit", type=int, help="score only this many sessions, evenly over the file")
+    parser.add_argument("--jobs", type=int, default=2)
+    args = parser.parse_args()
+    _use_offline_vocabulary()
+    sys.path.insert(0, str(args.scorer))
+    score = importlib.import_module("score")
+    records = score.load(args.data / "dev.jsonl.gz")
+    if args.limit:
+        step = max(1.0, len(records) / args.limit)
+        records = [records[int(i * step)] for i in range(min(args.limit, len(records)))]
+    print(speed(score, records[:: max(1, len(records) // 10)]))
+    specs = ["retention:rules", "retention:three_folds"]
+    rows: list[dict[str, Any]] = []
+    with multiprocessing.Pool(args.jobs) as pool:
+        for part in pool.imap_unordered(score.evaluate, [(record, specs) for record in records]):
+            rows += part
+    rows.sort(key=lambda r: (specs.index(r["strategy"]), r["id"], r["cut"], r["budget"]))
+    print(score.table(rows), score.by_source(rows), score.by_kind(rows), sep="\n\n")
+    print("\nAt the size of summaries that models wrote:")
+    compactions = argparse.Namespace(data=args.data / "compactions-dev.jsonl.gz", strategy=specs[:1])
+    score.show_compactions(compactions)
+
+
+@functools.cache
+def _counter() -> Any:
+    return importlib.import_module("data").count_tokens
+
+
+def _uncached() -> Any:
+    """A counter that remembers nothing of earlier texts."""
+    data = importlib.import_module("data")
+    data._count_short.cache_clear()  # noqa: SLF001  the scorer offers no other way to start cold
+    return data.count_tokens
+
+
+def _sizes(messages: Transcript) -> list[int]:
+    data = importlib.import_module("data")
+    return [data.message_tokens(message) for message in messages]
+
+
+def _use_offline_vocabulary() -> None:
+    spec = importlib.util.find_spec("litellm")
+    if spec and spec.origin:
+        folder = Path(spec.origin).parent / "litellm_core_utils" / "tokenizers"
+        os.environ.setdefault("TIKTOKEN_CACHE_DIR", str(folder))
+
+
+if __name__ == "__main__":
+    main()

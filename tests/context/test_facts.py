@@ -1,0 +1,113 @@
+import json
+
+from mycode.context.facts import CommandFact, Fact, FactLedger
+from mycode.core.messages import AssistantMessage, ToolCall, ToolResult, UserMessage
+from mycode.core.tools import TodoItem
+
+
+class Told:
+    """A conversation told to a ledger."""
+
+    def __init__(self) -> None:
+        self.ledger = FactLedger()
+        self.seq = 0
+
+    def user(self, text: str) -> "Told":
+        self.seq += 1
+        self.ledger = self.ledger.add(self.seq, UserMessage(text))
+        return self
+
+    def agent(self, text: str) -> "Told":
+        self.seq += 1
+        self.ledger = self.ledger.add(self.seq, AssistantMessage(text))
+        return self
+
+    def ran(self, tool: str, arguments: dict[str, object], output: str = "", *, failed: bool = False) -> "Told":
+        call = ToolCall(f"c{self.seq}", tool, json.dumps(arguments))
+        self.ledger = self.ledger.add(self.seq + 1, AssistantMessage("", (call,)))
+        self.ledger = self.ledger.add(self.seq + 2, ToolResult(call.id, output, is_error=failed), call)
+        self.seq += 2
+        return self
+
+
+def test_files_are_known_with_what_was_read_and_how_often_they_were_changed():
+    ledger = (
+        Told()
+        .ran("read_file", {"path": "a.py", "start_line": 10, "end_line": 40}, "x")
+        .ran("edit_file", {"path": "a.py", "old_string": "x", "new_string": "y"}, "ok")
+        .ran("execute_bash", {"command": "cat b.py && echo hi > c.txt"}, "hi\nexit code: 0")
+        .ledger
+    )
+    assert ledger.files_modified == ("a.py", "c.txt")
+    assert ledger.files_read == ("a.py", "b.py")
+    assert ledger.files["a.py"].ranges == ((10, 40),)
+
+
+def test_an_error_is_open_until_the_same_command_passes():
+    told = Told().ran("execute_bash", {"command": "make test"}, "error: boom\nexit code: 2")
+    assert [error.text for error in told.ledger.open_errors] == ["error: boom"]
+    told.ran("execute_bash", {"command": "make lint"}, "exit code: 0")
+    assert len(told.ledger.open_errors) == 1
+    told.ran("execute_bash", {"command": "make test"}, "exit code: 0")
+    assert told.ledger.open_errors == ()
+    assert told.ledger.commands[-1] == CommandFact("make test", 0, 6)
+
+
+def test_a_newer_failure_of_the_same_command_takes_the_place_of_the_older():
+    told = Told()
+    for reason in ("error: one", "error: two"):
+        told.ran("execute_bash", {"command": "make"}, f"{reason}\nexit code: 1")
+    assert [error.text for error in told.ledger.open_errors] == ["error: two"]
+
+
+def test_a_test_has_its_last_result():
+    told = Told().ran("execute_bash", {"command": "pytest"}, "FAILED tests/t.py::test_a - boom\nexit code: 1")
+    assert not told.ledger.tests["tests/t.py::test_a"].passed
+    told.ran("execute_bash", {"command": "pytest"}, "tests/t.py::test_a PASSED\nexit code: 0")
+    assert told.ledger.tests["tests/t.py::test_a"].passed
+
+
+def test_constraints_and_decisions_are_kept_word_for_word_and_once():
+    told = Told().user("Add a cache. Never touch the public API! Use redis, not memcached.\nWhat must it do?")
+    told.user("Never touch the public API!")
+    told.agent("Looks good. I decided to keep the cache in redis. Next step.")
+    assert [said.text for said in told.ledger.constraints] == [
+        "Never touch the public API!",
+        "Use redis, not memcached.",
+    ]
+    assert [said.text for said in told.ledger.decisions] == ["I decided to keep the cache in redis."]
+
+
+def test_the_todo_list_is_the_newest_one_and_finished_work_is_not_open():
+    told = Told().ran("todo", {"items": [{"text": "one", "status": "active"}, {"text": "two"}]})
+    told.ran("todo", {"items": [{"text": "one", "status": "done"}, {"text": "two", "status": "active"}]})
+    assert told.ledger.todo == (TodoItem("one", "done"), TodoItem("two", "active"))
+    assert told.ledger.open_todo == (TodoItem("two", "active"),)
+
+
+def test_what_must_be_kept_is_what_still_holds():
+    told = Told().user("Do not rename files.")
+    told.ran("write", {"path": "a.py", "content": "x"}, "ok").ran(
+        "bash", {"command": "make"}, "fatal: no\nexit code: 1"
+    )
+    assert told.ledger.must_keep() == (
+        Fact("file_modified", "a.py", 3),
+        Fact("constraint", "Do not rename files.", 1),
+        Fact("open_error", "fatal: no", 5),
+    )
+
+
+def test_an_older_ledger_is_not_changed_by_adding_to_it():
+    before = Told().user("hello").ledger
+    after = before.add(2, UserMessage("Always write tests."))
+    assert (before.last_seq, before.constraints, after.last_seq) == (1, (), 2)
+
+
+def test_a_message_is_found_again_by_its_seq_among_thousands():
+    ledger = FactLedger()
+    for seq in range(1, 1001):
+        ledger = ledger.add(seq, UserMessage(f"name_number_{seq}"))
+    found = ledger.passage(777)
+    assert found is not None
+    assert found.mentions[0].name.text == "name_number_777"
+    assert ledger.passage(5000) is None
