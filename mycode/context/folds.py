@@ -167,7 +167,9 @@ class Folds:
     def prepare(self) -> bool:
         """Begins to tell the next fold in the background if it is worth it; whether it began."""
         settings = self._policy.precompute
-        if not settings.enabled or not self._policy.auto.enabled or self._precompute.running or self._folding:
+        if not settings.enabled or not self._policy.auto.enabled or self._folding:
+            return False
+        if not self._precompute.may_start(self._base()):
             return False
         choice = self._choice(None, emergency=False)
         if choice == "rules" or self.tokens() < settings.ratio * self._ledger.window:

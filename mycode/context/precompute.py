@@ -27,23 +27,27 @@ class Precompute:
     def __init__(self) -> None:
         self._task: asyncio.Task[None] | None = None
         self._prepared: Prepared | None = None
-        self._tried = ""
+        self._tried: str | None = None
 
     @property
     def running(self) -> bool:
         return self._task is not None and not self._task.done()
 
     def start(self, rows: Sequence[Row], base: str, tell: Callable[[], Awaitable[Told]]) -> bool:
-        """Begins to prepare a telling of `rows` unless one is under way or there already; whether it began.
+        """Begins to prepare a telling of `rows` unless one was begun on this `base`; whether it began.
 
-        `base` names what lies under the rows (the summary before them). The same rows are never tried twice.
+        `base` names what lies under the rows (the summary before them): on each there is one try, whatever comes of
+        it, so that neither a growing conversation nor a failing model costs a call at every step.
         """
-        prefix = prefix_hash(rows, base)
-        if self.running or prefix == self._tried:
+        if not self.may_start(base):
             return False
-        self._tried = prefix
-        self._task = asyncio.create_task(self._run(prefix, len(rows), tell))
+        self._tried = base
+        self._task = asyncio.create_task(self._run(prefix_hash(rows, base), len(rows), tell))
         return True
+
+    def may_start(self, base: str) -> bool:
+        """Whether nothing is under way and nothing was tried on this base yet."""
+        return not self.running and base != self._tried
 
     def take(self, rows: Sequence[Row], base: str) -> Prepared | None:
         """What was prepared, if the past still begins as it did then. It is handed out once."""
@@ -65,7 +69,7 @@ class Precompute:
             self._task.cancel()
         self._task = None
         self._prepared = None
-        self._tried = ""
+        self._tried = None
 
     async def _run(self, prefix: str, rows: int, tell: Callable[[], Awaitable[Told]]) -> None:
         try:

@@ -53,6 +53,8 @@ async def test_only_one_preparation_runs_and_the_same_past_is_prepared_once():
     assert not chat.manager.precompute()
     await chat.manager.settle_precompute()
     assert not chat.manager.precompute()
+    chat.say("And more.")
+    assert not chat.manager.precompute()
     assert len(model.requests) == 1
 
 
