@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import itertools
 import sys
 import types
 import typing
@@ -20,6 +21,18 @@ from mycode.config.settings import Settings
 from mycode.core import errors, events
 
 DOCS = Path(__file__).parent
+
+
+_SETTINGS_INTRO = """\
+`mycode` reads TOML. Highest first: the machine's `/etc/mycode/settings.toml`, the command line, `MYCODE_*` variables,
+`.mycode/settings.local.toml` and `.mycode/settings.toml` of a trusted project (they may tighten, never loosen), your own
+`settings.toml`, the defaults below. `mycode config show --origin` says where each value came from. Any key can be set for one
+run by `--set context.auto.trigger_ratio=0.7`, or by a variable: `MYCODE_CONTEXT__AUTO__TRIGGER_RATIO=0.7`.
+"""
+_EVENTS_INTRO = """\
+Everything that can be seen happening arrives as one of these values. Front ends consume them, nobody prints from below.
+Each is a plain value that survives JSON; `type` tells them apart. New kinds may appear: ignore what you do not know.
+"""
 
 
 def pages() -> dict[str, str]:
@@ -35,11 +48,7 @@ def pages() -> dict[str, str]:
 def settings_page() -> str:
     parts = [
         "# Settings\n",
-        "`mycode` reads TOML. Highest first: the machine's `/etc/mycode/settings.toml`, the command line, `MYCODE_*` "
-        "variables, `.mycode/settings.local.toml` and `.mycode/settings.toml` of a trusted project (they may tighten, "
-        "never loosen), your own `settings.toml`, the defaults below. `mycode config show --origin` says where each value "
-        "came from. Any key can be set by a variable: `MYCODE_CONTEXT__AUTO__TRIGGER_RATIO=0.7` sets "
-        "`context.auto.trigger_ratio`.\n",
+        _SETTINGS_INTRO,
     ]
     for path, table in _tables(Settings, ()):
         fields = [field for field in msgspec.structs.fields(table) if not _is_table(field.type)]
@@ -59,9 +68,7 @@ def settings_page() -> str:
 def events_page() -> str:
     parts = [
         "# Events\n",
-        "Everything that can be seen happening arrives as one of these values. Front ends consume them, nobody prints from "
-        "below. Each is a plain value that survives JSON; `type` tells them apart. New kinds may appear: ignore what you "
-        "do not know.\n",
+        _EVENTS_INTRO,
     ]
     for kind in typing.get_args(events.Event):
         parts.append(f"## `{kind.__struct_config__.tag}`\n")
@@ -145,10 +152,12 @@ def _shell_commands() -> Iterator[tuple[list[str], str]]:
     from mycode.cli.app import app
 
     def walk(command: typing.Any, words: list[str]) -> Iterator[tuple[list[str], str]]:
-        context = command.make_context(words[-1], [], resilient_parsing=True, info_name=" ".join(words), terminal_width=100)
+        context = command.make_context(" ".join(words), [], resilient_parsing=True, terminal_width=100)
         with context:
             yield words, command.get_help(context).rstrip()
-        for name, child in getattr(command, "commands", {}).items():
+            names = command.list_commands(context) if hasattr(command, "list_commands") else []
+            children = [(name, command.get_command(context, name)) for name in names]
+        for name, child in children:
             if not child.hidden:
                 yield from walk(child, [*words, name])
 
@@ -159,14 +168,17 @@ def _slash_commands() -> str:
     from mycode.repl.commands import registry
 
     rows = ["| command | what it does |", "|---|---|"]
-    for command in registry.all_commands():
+    for command in registry.standard().commands:
         aliases = "".join(f", `/{alias}`" for alias in command.aliases)
         usage = command.usage.replace("|", "\\|")
         rows.append(f"| `{usage}`{aliases} | {command.help} |")
     return "\n".join(rows) + "\n"
 
 
-def _tables(table: type[msgspec.Struct], path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], type[msgspec.Struct]]]:
+_Table = type[msgspec.Struct]
+
+
+def _tables(table: _Table, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], _Table]]:
     yield path, table
     for field in msgspec.structs.fields(table):
         if _is_table(field.type):
@@ -179,17 +191,20 @@ def _is_table(hint: object) -> bool:
 
 def _first_line(table: type, name: str) -> str:
     line = inspect.cleandoc(table.__doc__ or "").split("\n")[0]
-    return line.removeprefix(f"`[{name}]`: ").removesuffix("") if line else ""
+    line = line.removeprefix(f"`[{name}]`: ")
+    return line[:1].upper() + line[1:]
 
 
 def _attribute_docs(table: type) -> dict[str, str]:
     tree = ast.parse(inspect.getsource(importlib.import_module(table.__module__)))
     body = next(node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == table.__name__)
     found: dict[str, str] = {}
-    for field, following in zip(body, body[1:], strict=False):
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
-            if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant):
-                found[field.target.id] = " ".join(str(following.value.value).split()).replace("|", "\\|")
+    for field, following in itertools.pairwise(body):
+        match field, following:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=said)):
+                found[name] = " ".join(str(said).split()).replace("|", "\\|")
+            case _:
+                pass
     return found
 
 
