@@ -11,7 +11,7 @@ from msgspec import Struct
 from mycode.context import reuse
 from mycode.context.digests.calls import CallFacts
 from mycode.context.facts import FactLedger
-from mycode.context.passages import Line, Mention, Passage, Role, mentions_of, read
+from mycode.context.passages import Line, Mention, Passage, Role, estimate, mentions_of, read
 from mycode.context.references import WORD_KINDS, Kind, Memo, Reference, in_line, words
 from mycode.core.messages import AssistantMessage, Message, ToolCall, ToolResult
 from mycode.core.summaries import SummaryRecord
@@ -118,7 +118,8 @@ def title(passage: Passage, *, handles: bool) -> str:
 
 def _named(call: CallFacts) -> str:
     target = " ".join(call.target.split())
-    return f"{call.tool} {target if len(target) <= 60 else target[:59].rstrip() + '…'}".rstrip()
+    limit = 60 if call.command else 120  # a path cut short would be no path
+    return f"{call.tool} {target if len(target) <= limit else target[: limit - 1].rstrip() + '…'}".rstrip()
 
 
 def _call_of(message: Message, calls: dict[str, ToolCall]) -> ToolCall | None:
@@ -135,7 +136,7 @@ def _read_block(rows: list[str], memo: Memo) -> Iterator[Passage]:
     plain = match.group(2)
     role: Role = "user" if plain == "user:" else "tool" if plain.startswith("→") else "assistant"
     lines = tuple(
-        Line(row.strip(), names, number)
+        Line(row.strip(), names, number, estimate(row))
         for number, row in enumerate([rows[0][match.end() :], *rows[1:]])
         if (names := tuple(dict.fromkeys(in_line(row, memo))))
     )
@@ -296,7 +297,7 @@ class _Choice:
                 seen.add(line.text)
                 shows = {part for name in line.names for part in self._parts(name.text, name.kind) if part in self.left}
                 value = bonus * min(1.0, len(line.text) / 60)
-                each = _Candidate(line.text, estimate(line.text) + 2, tuple(sorted(shows)), i, line.number, value)
+                each = _Candidate(line.text, line.cost + 2, tuple(sorted(shows)), i, line.number, value)
                 self._add(each, self.title_costs[i])
 
     def _add(self, each: _Candidate, title_cost: float) -> None:
@@ -324,11 +325,3 @@ class _Choice:
 def quoted(name: str) -> str:
     """A name as it stands in a list of names parted by spaces."""
     return f'"{name}"' if " " in name else name
-
-
-def estimate(text: str) -> float:
-    """Tokens of a short text by a cheap rule: pieces of words, digits by three, signs one each."""
-    return len(_PIECE.findall(text)) + 0.0
-
-
-_PIECE = re.compile(r"[A-Z]?[a-z]{1,7}|[A-Z]{1,4}|\d{1,3}|[^\w\s]|_")
