@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
-from mycode.context import pins, projection, records
+from mycode.context import pins, projection
 from mycode.context.budget import Count
-from mycode.context.facts import FactLedger
 from mycode.context.live_view import LiveView, Sums
 from mycode.context.policy import Summary
 from mycode.context.projection import Laid, Row, Shown
-from mycode.context.summarizers.rules import error_line
 from mycode.core.entries import Body, Entry, Log, Note
 from mycode.core.messages import AssistantMessage, ContextNote, ToolCall, ToolResult, ViewMessage
 from mycode.core.summaries import Drop, MaskEpoch, Pin, SummaryRecord, Undo
+
+if TYPE_CHECKING:
+    from mycode.context.facts import FactLedger
+
+_FACTS_FROM_TOKENS = 8_000
+"""Facts are kept up message by message once a view holds this many: a short conversation never needs them."""
+_ROWS_AT_ONCE = 4
 
 
 class Conversation:
@@ -30,10 +36,11 @@ class Conversation:
         self._log: Log | None = None
         self._loaded_from = 1
         self._overlays: list[Entry] = []
-        self._facts = FactLedger()
+        self._facts: FactLedger | None = None
         self._facts_upto = 0
         self._calls: dict[str, ToolCall] = {}
         self._view = LiveView(count)
+        self._tokens = 0
         self.rows: list[Row] = []
         self.laid = Laid()
         self.generation = 0
@@ -51,9 +58,17 @@ class Conversation:
         carried = carried_by(head.record) if head is not None else 0
         if carried:
             self.rows = [*_rows(log.read(carried, carried + 1)), *self.rows]
-        self._facts = records.kept_facts(head.record if head is not None else None)
+        self._facts = None
+        if head is not None:
+            from mycode.context.records import kept_facts
+
+            self._facts = kept_facts(head.record)
         # What the record knows includes the messages that stayed after its fold: they are not read twice.
-        self._facts_upto = max(self._facts.last_seq, head.end) if head is not None else self._loaded_from - 1
+        self._facts_upto = (
+            max(self._facts.last_seq, head.end)
+            if head is not None and self._facts is not None
+            else self._loaded_from - 1
+        )
         for row in self.rows[: self.after(self._facts_upto)]:
             self._answered(row)
         self._memory_texts = {self.laid.epoch: self._memory()}
@@ -61,8 +76,9 @@ class Conversation:
 
     def append(self, row: Row) -> None:
         self.rows.append(row)
-        if len(self.rows) < 2 or self._facts_upto >= self.rows[-2].seq:
-            self.facts()  # kept up message by message, but a backlog after a restart waits until it is asked for
+        self._tokens += row.tokens
+        if self._tokens > _FACTS_FROM_TOKENS:
+            self.facts(_ROWS_AT_ONCE)  # a few messages a time, so that a backlog is caught up with unnoticed
 
     def overlay(self, entry: Entry) -> None:
         """Lays one more thing over the rows, at once."""
@@ -123,12 +139,17 @@ class Conversation:
                 return next((call for call in message.tool_calls if call.id == row.message.call_id), None)
         return None
 
-    def facts(self) -> FactLedger:
-        """The facts of everything said so far; reads only what is new."""
-        for row in self.rows[self.after(self._facts_upto) :]:
-            self._facts = self._facts.add(row.seq, row.message, self._answered(row))
+    def facts(self, most: int | None = None) -> FactLedger:
+        """The facts of everything said so far (or of `most` more messages); reads only what is new."""
+        from mycode.context.facts import FactLedger
+
+        facts = self._facts or FactLedger()
+        start = self.after(self._facts_upto)
+        for row in self.rows[start : None if most is None else start + most]:
+            facts = facts.add(row.seq, row.message, self._answered(row))
             self._facts_upto = row.seq
-        return self._facts
+        self._facts = facts
+        return facts
 
     def originals(self, end: int, tokens: int) -> tuple[list[Row], bool]:
         """The newest messages up to `end` that hold about so many tokens, and whether these are all there are."""
@@ -149,7 +170,7 @@ class Conversation:
         if self._log is None or self._loaded_from <= 1 or self.laid.head is not None:
             return
         self._load(self._log, 1)
-        self._facts, self._facts_upto, self._calls = FactLedger(), 0, {}
+        self._facts, self._facts_upto, self._calls = None, 0, {}
         self._relay()
 
     def newest_undoable(self) -> Entry | None:
@@ -215,6 +236,8 @@ class Conversation:
         if fresh:
             parts.append(pins.pins_text(fresh))
         if laid.head is not None and self._settings.footer:
+            from mycode.context.summarizers.rules import error_line
+
             ledger = self.facts()
             todo = [f"- [{item.status}] {item.text[:160]}" for item in ledger.open_todo[:8]]
             errors = [f"- {error_line(error, 240)}" for error in ledger.open_errors[-3:]]

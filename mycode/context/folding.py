@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from mycode.context import verify
-from mycode.context.policy import Policy
+from mycode.context.policy import Choice, Policy
 from mycode.context.references import extract
 from mycode.context.summarizers import Draft, Fold, Summarizer
 from mycode.context.summarizers.hybrid import Hybrid
@@ -19,8 +18,6 @@ from mycode.context.summarizers.rules import tell as tell_by_rules
 from mycode.core.errors import ModelError
 from mycode.core.models import Model
 from mycode.core.summaries import ActionItem, SummaryContext, Verification
-
-Choice = Literal["auto", "rules", "llm", "hybrid"]
 
 
 class Told(Struct, frozen=True):

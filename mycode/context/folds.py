@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mycode.context import cutting, folding, masking, pins, records
+from mycode.context import cutting, pins
 from mycode.context import policy as policies
 from mycode.context.conversation import Conversation
 from mycode.context.ledger import TokenLedger
-from mycode.context.policy import Measure, Policy
+from mycode.context.policy import Choice, Measure, Policy
 from mycode.context.precompute import Precompute
 from mycode.context.projection import Row
-from mycode.context.summarizers import Fold
 from mycode.core.entries import Body, Entry
 from mycode.core.events import ContextMasked, Event, SummaryFinished, SummaryStarted, Warned
 from mycode.core.models import Model
 from mycode.core.summaries import MaskEpoch, SummaryRecord, Trigger
+
+if TYPE_CHECKING:
+    from mycode.context import folding, masking
+    from mycode.context.summarizers import Fold
 
 _REBASE_TOKENS = 400_000
 """A rebase reads at most this many tokens of originals; what is older comes from the record before."""
@@ -30,7 +34,7 @@ class Wish(Struct, frozen=True):
 
     trigger: Trigger
     focus: str = ""
-    strategy: folding.Choice | None = None
+    strategy: Choice | None = None
     first: int | None = None
     last: int | None = None
     keep: int | None = None
@@ -132,6 +136,8 @@ class Folds:
 
     def mask_plan(self, wanted: int, protected: int | None = None) -> masking.Plan:
         """The epoch of masking that would free so many tokens, as far as possible."""
+        from mycode.context import masking
+
         talk, settings = self._talk, self._policy.masking
         if protected is None:
             protected = int(settings.protect_share * self._ledger.room())
@@ -178,6 +184,8 @@ class Folds:
         models = self._models() if rows else ()
         if not models:
             return False
+        from mycode.context import folding
+
         fold = self._fold(rows, "", rebase=self._at_depth_limit() and self._policy.auto.on_depth_limit == "rebase")
         return self._precompute.start(
             rows, self._base(), lambda: folding.tell(fold, choice, models, self._policy, background=True)
@@ -235,6 +243,8 @@ class Folds:
 
     async def _pass(self, wish: Wish, attempt: int) -> AsyncGenerator[Event, None]:
         """Tells one fold, and lays it if it is worth it."""
+        from mycode.context import folding
+
         started = self._clock()
         rebase, strategy = wish.rebase, wish.strategy
         if self._at_depth_limit():
@@ -316,6 +326,8 @@ class Folds:
         self._fruitless_tokens = tokens
 
     def _fold(self, rows: Sequence[Row], focus: str, *, rebase: bool, inner: bool = False) -> Fold:
+        from mycode.context.summarizers import Fold
+
         head = self._talk.laid.head
         previous = head.record if head is not None and not inner else None
         told = list(rows)
@@ -341,6 +353,8 @@ class Folds:
     def _record(
         self, told: folding.Told, fold: Fold, rows: Sequence[Row], trigger: Trigger, *, rebase: bool, inner: bool
     ) -> SummaryRecord:
+        from mycode.context import records
+
         assert told.draft is not None
         talk = self._talk
         head = talk.laid.head
@@ -381,7 +395,7 @@ class Folds:
             stop = cutting.choose_cut(rows, self._policy.keep.floor, self._policy.keep.floor, 1 << 60)
         return rows[first:stop]
 
-    def _choice(self, strategy: folding.Choice | None, *, emergency: bool) -> folding.Choice:
+    def _choice(self, strategy: Choice | None, *, emergency: bool) -> Choice:
         if strategy is not None:
             return strategy
         broken = self._llm_failures >= self._policy.llm.breaker_failures

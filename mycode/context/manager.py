@@ -6,18 +6,18 @@ import hashlib
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
 
-from mycode.context import budget, cutting, digests, folding, invariants, masking, pins, projection, trimming
+from mycode.context import budget, cutting, pins, projection
 from mycode.context import policy as policies
 from mycode.context.conversation import Conversation, is_overlay
 from mycode.context.folds import Folds, Wish
-from mycode.context.forecast import Forecast, forecast
 from mycode.context.ledger import TokenLedger
 from mycode.context.live_view import category
-from mycode.context.policy import Policy
+from mycode.context.policy import Choice, Policy
 from mycode.context.projection import Row, Shown
 from mycode.core.entries import Body, Entry, Log, Note
 from mycode.core.errors import ContextOverflow, InputError
@@ -37,6 +37,9 @@ from mycode.core.summaries import (
     Undo,
 )
 from mycode.core.usage import Usage
+
+if TYPE_CHECKING:
+    from mycode.context.forecast import Forecast
 
 _CATEGORIES = ("memory", "pins", "summary", "user", "assistant", "tool results", "other")
 
@@ -147,6 +150,8 @@ class ContextManager:
         if total <= room:
             self._ledger.sent(total + fixed, self._talk.generation)
             return self._sound(self.view())
+        from mycode.context import trimming
+
         shown = trimming.trim(self._talk.shown(), room, self._count, self._trimmed_line, self._policy.keep.floor)
         self._ledger.sent(sum(item.tokens for item in shown) + fixed, -1)  # a cut view says nothing about the next
         return self._sound(tuple(item.message for item in shown))
@@ -240,6 +245,8 @@ class ContextManager:
 
     def forecast(self) -> Forecast:
         """How long the room will last, and what the next requests cost."""
+        from mycode.context.forecast import forecast
+
         auto, ledger = self._policy.auto, self._ledger
         tokens = self._folds.tokens()
         return forecast(
@@ -260,7 +267,7 @@ class ContextManager:
         trigger: Trigger,
         *,
         focus: str = "",
-        strategy: folding.Choice | None = None,
+        strategy: Choice | None = None,
         first: int | None = None,
         last: int | None = None,
         keep: int | None = None,
@@ -370,8 +377,11 @@ class ContextManager:
     # -- helpers ------------------------------------------------------------------------------------------------------
 
     def _sound(self, view: tuple[ViewMessage, ...]) -> tuple[ViewMessage, ...]:
-        if self._check_views and (breaches := invariants.broken(view)):
-            raise AssertionError("; ".join(breaches))
+        if self._check_views:
+            from mycode.context.invariants import broken
+
+            if breaches := broken(view):
+                raise AssertionError("; ".join(breaches))
         return view
 
     def _distances(self, measure: policies.Measure) -> tuple[TriggerDistance, ...]:
@@ -389,6 +399,8 @@ class ContextManager:
 
     def _trimmed_line(self, item: Shown) -> str:
         """What stands for a tool result that must go from a request (R33, R34, C1, C18)."""
+        from mycode.context import digests, masking
+
         settings = self._policy.tool_results
         row = self._talk.row(item.seq)
         message = item.message

@@ -10,6 +10,9 @@ from mycode.core.errors import ConfigError
 from mycode.core.models import ModelInfo
 from mycode.core.summaries import Trigger, TriggerReason
 
+Choice = Literal["auto", "rules", "llm", "hybrid"]
+"""Who writes a summary."""
+
 
 class Auto(Struct, frozen=True, forbid_unknown_fields=True):
     """When a summary is made without being asked for (R67, R71, R99, C3, C4)."""
@@ -107,7 +110,7 @@ class Window(Struct, frozen=True, forbid_unknown_fields=True):
 class Summary(Struct, frozen=True, forbid_unknown_fields=True):
     """How the past is told (R3, R4, C2, C6)."""
 
-    strategy: Literal["auto", "rules", "llm", "hybrid"] = "auto"
+    strategy: Choice = "auto"
     """Who writes it; auto: hybrid if a model can be asked, else rules."""
     form: Literal["selection", "lines"] = "selection"
     """What rules write: the lines most likely to be needed again, or one line for each message."""

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from mycode.context.folding import Told
 from mycode.context.projection import Row
 from mycode.core.errors import ModelError
+
+if TYPE_CHECKING:
+    from mycode.context.folding import Told
 
 
 class Prepared(Struct, frozen=True):
