@@ -72,6 +72,11 @@ class MarkdownStream:
         return "\n".join([*lines, tail] if tail else lines)
 
     @property
+    def gap(self) -> bool:
+        """Whether the open block stands apart from what came before it."""
+        return self._gap and self._any
+
+    @property
     def in_code(self) -> bool:
         """Whether the open block is fenced code."""
         return self._fence is not None
@@ -135,7 +140,7 @@ class MarkdownStream:
         return [self._block("\n".join(lines), indent=self._lines_indent)]
 
     def _block(self, source: str, *, code: bool = False, language: str = "", indent: int | None = None) -> Block:
-        gap, self._gap = self._gap and self._any, False
+        gap, self._gap = self.gap, False
         self._any = True
         inside = self._items[-1] if self._items else 0
         return Block(source, code, language, gap, min(inside if indent is None else indent, _DEEPEST))

@@ -60,7 +60,6 @@ class Live:
         self.canvas = canvas
         self._notify = notify
         self.label = ""
-        self.asking = False
         self.typed: str | None = None
         self.last_tool: tuple[ToolFinished, str] | None = None
         self.todo: tuple[TodoItem, ...] = ()
@@ -73,7 +72,6 @@ class Live:
     def fold(self, event: Event) -> list[RenderableType]:
         """What this event settles, top to bottom."""
         flat = self.canvas.plain
-        self.asking = isinstance(event, ApprovalAsked | QuestionAsked)
         match event:
             case TurnStarted():
                 self.label = "Thinking"
@@ -91,7 +89,7 @@ class Live:
                     return self._message(entry.body)
             case ToolStarted(call=call, title=title):
                 self._running[call.id] = (title or call.name, "")
-                self.label = f"Running {one_line(title or call.name, 60)}"
+                self.label = self._at_work()
             case ToolProgress(call_id=call_id, text=text):
                 if call_id in self._running:
                     title, seen = self._running[call_id]
@@ -101,13 +99,13 @@ class Live:
                 self.last_tool = (event, title)
                 if isinstance(event.display, TodoDisplay):
                     self.todo = event.display.items
-                self.label = "Thinking"
+                self.label = self._at_work()
                 return [*self._cut(), Text(), transcript.tool(event, title, plain_text=flat)]
             case ApprovalAsked() | QuestionAsked():
                 self.label = "Waiting for you"
                 return self._cut()
             case ApprovalGiven():
-                self.label = "Thinking"
+                self.label = self._at_work()
             case ContextMasked():
                 saved = max(0, event.tokens_before - event.tokens_after)
                 freed = f"Old tool results are shown short now: {tokens(saved)} tokens freed."
@@ -163,8 +161,11 @@ class Live:
             room = max(10, 2 * self.canvas.width - 4)
             parts.append(Text("… " + end[-room:].lstrip(), style="muted"))
         if self._stream.open.strip() and (answer := self._open_block()) is not None:
-            parts.append(answer)
+            # Where it will stand once it is settled, so that nothing jumps then.
+            parts += [Text(), answer] if self._stream.gap or not self._spoken else [answer]
         for title, seen in self._running.values():
+            if not parts:
+                parts.append(Text())
             line = Text("○ ", style="accent")
             line.append(one_line(title, transcript.TITLE_WIDTH), "tool")
             parts.append(line)
@@ -173,6 +174,11 @@ class Live:
                 below = "\n".join("  " + text for text in last)
                 parts.append(Text(below, style="muted", no_wrap=True, overflow="ellipsis"))
         return Group(*parts) if parts else None
+
+    def _at_work(self) -> str:
+        """What is waited for: the tool that was started last, or the model."""
+        titles = [title for title, _ in self._running.values()]
+        return f"Running {one_line(titles[-1], 60)}" if titles else "Thinking"
 
     def _open_block(self) -> RenderableType | None:
         from mycode.render.markdown import open_block  # not before there is an answer: it loads the parser

@@ -183,10 +183,11 @@ class Repl:
     def live(self) -> RenderableType | None:
         return self._live.live()
 
-    def status(self, width: int) -> Fragments:
+    def status(self, width: int, *, asking: bool = False) -> Fragments:
         seconds = time.monotonic() - self._since if self.busy else 0.0
-        label = (self._live.label or "Working") if self.busy else ""
-        stop = "Ctrl-C interrupts" if self._live.asking else "Esc interrupts"
+        label = "Waiting for you" if asking else self._live.label or "Working"
+        label = label if self.busy else ""
+        stop = "Ctrl-C interrupts" if asking else "Esc interrupts"
         return status(Work(label, seconds, len(self._queue), self.hint, stop), self._facts, width)
 
     # What commands may do

@@ -192,7 +192,7 @@ class Prompt:
             self.refresh()
 
     def _status(self) -> AnyFormattedText:
-        return [*self.desk.status(self._output.get_size().columns)]
+        return [*self.desk.status(self._output.get_size().columns, asking=self.questions.open is not None)]
 
     def _once_drawn(self, then: Callable[[], None]) -> None:
         def drawn(_: object) -> None:

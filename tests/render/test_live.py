@@ -5,6 +5,7 @@ from rich.console import RenderableType
 from mycode.core.entries import Entry, Note
 from mycode.core.events import (
     ApprovalAsked,
+    ApprovalGiven,
     ContextChanged,
     ContextMasked,
     Event,
@@ -23,7 +24,7 @@ from mycode.core.events import (
 )
 from mycode.core.messages import AssistantMessage, ToolCall, ToolResult, UserMessage
 from mycode.core.summaries import MaskEpoch, SummaryRecord, Trigger
-from mycode.core.tools import CommandDisplay, TextDisplay, TodoDisplay, TodoItem
+from mycode.core.tools import Approval, CommandDisplay, TextDisplay, TodoDisplay, TodoItem
 from mycode.core.usage import Usage
 from mycode.render.live import Live
 from mycode.render.screen import Canvas
@@ -101,7 +102,7 @@ def test_what_is_open_is_live_and_not_settled() -> None:
     live = Live(Canvas(60, color=False))
 
     assert live.fold(TextDelta("half a ")) == []
-    assert live.canvas.text(live.live() or "") == "half a\n"
+    assert live.canvas.text(live.live() or "") == "\nhalf a\n"
     assert live.label == "Writing"
     live.fold(ReasoningDelta("hm"))
     assert live.label == "Thinking"
@@ -122,7 +123,7 @@ def test_a_running_tool_shows_the_end_of_its_output() -> None:
     live.fold(ToolStarted(CALL, "execute_bash make"))
     live.fold(ToolProgress("c1", "".join(f"line {number}\n" for number in range(9))))
 
-    assert live.canvas.text(live.live() or "") == "○ execute_bash make\n  line 5\n  line 6\n  line 7\n  line 8\n"
+    assert live.canvas.text(live.live() or "") == "\n○ execute_bash make\n  line 5\n  line 6\n  line 7\n  line 8\n"
     assert live.label == "Running execute_bash make"
 
 
@@ -212,13 +213,37 @@ def test_diffs_todos_and_lines_are_shown_below_their_call() -> None:
     assert "  10 + def new():  # [red]\n" in screen(finished(CHANGE)).replace("   1", "  1")
 
 
-def test_waiting_for_the_person_is_told_apart_from_working() -> None:
+def test_the_label_says_what_is_waited_for() -> None:
     live = Live(Canvas(60))
+    labels = []
+    for event in (
+        TurnStarted(1),
+        ToolStarted(CALL, "execute_bash make"),
+        ApprovalAsked(COMMAND),
+        ApprovalGiven("c1", Approval("once")),
+        ToolFinished(CALL, ToolResult("c1", ""), 0.0),
+        ended(),
+    ):
+        live.fold(event)
+        labels.append(live.label)
 
-    live.fold(ApprovalAsked(COMMAND))
-    assert (live.asking, live.label) == (True, "Waiting for you")
-    live.fold(ToolStarted(CALL, "x"))
-    assert not live.asking
+    running = "Running execute_bash make"
+    assert labels == ["Thinking", running, "Waiting for you", running, "Thinking", ""]
+
+
+def test_automatic_summaries_are_told_as_the_person_chose() -> None:
+    record = SummaryRecord("r", 0.0, (1, 30), 1, "rules", "ratio", "", tokens_before=10, tokens_after=3)
+    events: list[Event] = [
+        SummaryStarted(Trigger("ratio", 0.8, 1), 30),
+        SummaryFinished(Entry(31, "a", 0.0, record), 0.1),
+    ]
+    shown = {}
+    for notify in ("off", "panel"):
+        live = Live(Canvas(60, plain=True), notify)
+        shown[notify] = live.canvas.text(*live.fold(events[0]), *live.fold(events[1]))
+
+    assert shown["off"] == ""
+    assert "Session Summary\nStands for: m1-m30\n" in shown["panel"]
 
 
 def test_foreign_text_in_any_event_has_no_power_over_the_terminal() -> None:

@@ -62,7 +62,7 @@ class FakeDesk:
     def live(self) -> RenderableType | None:
         return None
 
-    def status(self, width: int) -> list[tuple[str, str]]:
+    def status(self, width: int, *, asking: bool) -> list[tuple[str, str]]:
         return [("", "status")]
 
 

@@ -68,7 +68,7 @@ def test_a_streamed_answer_stands_once_in_the_scrollback(start: Start) -> None:
     terminal.wait_for("That is all.")
     terminal.send("and again stream\r")
     terminal.wait(lambda seen: seen.everything.count("That is all.") == 2, "the second answer")
-    terminal.wait(lambda seen: below(seen)[0] == ">", "an empty input line")
+    terminal.wait_gone("Esc interrupts")
 
     answer = "Plan\n\nFirst this.\n\n • one\n • two\n\n  print('hello')\n\nThat is all.\n"
     assert terminal.everything.count(answer) == 2

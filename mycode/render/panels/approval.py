@@ -37,7 +37,8 @@ def approval_panel(request: ApprovalRequest, *, plain_text: bool = False) -> Ren
         parts.append(Text(f"Why you are asked: {revealed(verdict.reason)}", style="muted"))
     if action.command is not None and len(verdict.parts) > 1:
         for part in verdict.parts:
-            parts.append(Text(f"  {part.decision:5} {revealed(part.text)}  ({revealed(part.reason)})", style="muted"))
+            why = f"  ({revealed(part.reason)})" if part.reason != verdict.reason else ""
+            parts.append(Text(f"  {part.decision:5} {revealed(part.text)}{why}", style="muted"))
     return Group(*parts)
 
 
