@@ -1,7 +1,5 @@
 """What can be typed after `mycode`, and how every ending becomes an exit code."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from pathlib import Path

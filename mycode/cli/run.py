@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -55,6 +54,8 @@ class Run:
         if self.settings.session.persist:
             folder = self.folders.sessions
         else:
+            import tempfile
+
             folder = Path(self._leaving.enter_context(tempfile.TemporaryDirectory(prefix="mycode-")))
         store = Store(folder)
         self._leaving.callback(store.close)

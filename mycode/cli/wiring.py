@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -30,6 +30,7 @@ from mycode.tools.processes import Processes
 from mycode.tools.registry import Registry, builtin_tools
 from mycode.tools.runner import Runner
 from mycode.tools.todo import TodoList
+from mycode.tools.walking import find_program
 from mycode.tools.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -59,12 +60,13 @@ class Workplace:
         system = system_prompt(environment, append=run.options.append_system_prompt)
         self.system = system
         user_memory = run.folders.config / "AGENTS.md"
+        specs = self.registry.specs()
         self.context = ContextManager(
             policy=settings.context,
             counter=self.counter,
             info=self.model.info,
             system=system,
-            tools=self.registry.specs(),
+            tools=specs,
             summarizer=self._summarizers,
             memory=lambda: read_memory(run.cwd, user_file=user_memory).text,
             clock=time.time,
@@ -77,7 +79,7 @@ class Workplace:
             runner=Runner(self.registry, self.gate, approver, self.archive, self._result_limit),
             approver=approver,
             system=system,
-            tools=self.registry.specs(),
+            tools=specs,
             limits=run.limits,
         )
         self.checkpoints = self._checkpoints(session_id) if checkpoints else None
@@ -120,7 +122,7 @@ class Workplace:
         """Keeps the files from before each turn that may change them."""
         from mycode.session.checkpoints import Checkpoints
 
-        looks = {spec.name for spec in self.registry.specs()} - CHANGING
+        looks = set(self.registry.names()) - CHANGING
         return Checkpoints(
             self.run.root,
             self.run.folders.data / "checkpoints" / session_id,

@@ -8,6 +8,7 @@ gets a cautious window, marked as a guess, and no price: an unknown price is nev
 from __future__ import annotations
 
 import mmap
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,7 @@ def provider_of(model: str) -> str | None:
     return entry.litellm_provider or None if entry else None
 
 
+@cache
 def _read(key: str) -> Entry | None:
     path = _table()
     if path is None:

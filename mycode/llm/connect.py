@@ -163,8 +163,8 @@ def _direct(choice: ModelChoice, provider: Provider | None, base: str, env: Mapp
             )
         return True
     speaks = provider is not None and provider.lane == "direct"
-    entry = find(choice.name)
-    responses_only = entry is not None and entry.mode == "responses" and not choice.api_base
+    entry = None if choice.api_base else find(choice.name)
+    responses_only = entry is not None and entry.mode == "responses"
     return speaks and bool(base) and not responses_only and not _proxied(base, env)
 
 
