@@ -307,3 +307,26 @@ def test_a_terminal_that_cannot_draw_gets_labelled_lines(start: Start) -> None:
     assert terminal.wait_end() == 0
     assert b"\x1b[" not in terminal.raw
     assert terminal.modes() == terminal.before
+
+
+def test_in_plain_lines_control_c_interrupts_and_then_leaves(start: Start) -> None:
+    terminal = start("--plain")
+
+    terminal.wait_for("Note: a scripted session")
+    terminal.send("please wait\r")
+    terminal.wait_for("mycode:\nworking on it")
+    terminal.send("\x03")
+    terminal.wait_for("Warning: Interrupted. What was done so far is kept.")
+    terminal.send("\x03")
+
+    assert terminal.wait_end() == 0
+
+
+def test_in_plain_lines_exit_leaves_at_once(start: Start) -> None:
+    terminal = start("--plain")
+
+    terminal.wait_for("Note: a scripted session")
+    terminal.send("/exit\r")
+
+    assert terminal.wait_end() == 0
+    assert terminal.everything.rstrip().endswith("You: /exit\nleft")
