@@ -6,9 +6,9 @@ from pathlib import Path
 from mycode.core.events import ApprovalAsked, ApprovalGiven, MessageAdded
 from mycode.core.messages import AssistantMessage
 from mycode.repl.approval import TerminalApprover
-from mycode.repl.loop import Repl
 from mycode.repl.plain import PlainScreen
 from mycode.repl.services import ReplSettings
+from mycode.repl.talk import Repl
 from tests.support.panel_values import EDIT
 from tests.support.scripted_session import Script, ScriptedServices, ScriptedSession
 

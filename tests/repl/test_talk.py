@@ -11,9 +11,9 @@ from mycode.core.events import Event, TextDelta, ToolFinished, ToolStarted
 from mycode.core.messages import ToolCall, ToolResult
 from mycode.core.tools import TodoDisplay, TodoItem
 from mycode.render.screen import Canvas
-from mycode.repl.loop import Repl
 from mycode.repl.opening import Opening
 from mycode.repl.services import ReplSettings
+from mycode.repl.talk import Repl
 from tests.support.scripted_session import Script, ScriptedServices, ScriptedSession, forever, wait_for
 
 
