@@ -1,10 +1,12 @@
 """Starts the program; `--version` is answered before anything else is imported."""
 
+import os
 import sys
 
 
 def main() -> None:
     """The console script. Exits with the codes of `docs/exit-codes.md`."""
+    _import_nothing_from_here()
     if sys.argv[1:] in (["--version"], ["-V"]):
         from mycode import __version__
 
@@ -13,6 +15,20 @@ def main() -> None:
     from mycode.cli.app import run
 
     sys.exit(run(sys.argv[1:]))
+
+
+def _import_nothing_from_here() -> None:
+    """A project's `rich/` or `litellm.py` is not ours: `python -m mycode` and an empty PYTHONPATH put it first."""
+    try:
+        here = os.path.realpath(os.getcwd())  # noqa: PTH109  pathlib would have to be imported first
+    except OSError:
+        return  # the folder is gone, and nothing in it can be imported
+    places = [(place, os.path.realpath(place)) for place in sys.path]
+    sys.path[:] = [
+        place
+        for index, (place, real) in enumerate(places)
+        if real != here or (index > 0 and here.endswith(("site-packages", "dist-packages")))
+    ]
 
 
 if __name__ == "__main__":

@@ -6,7 +6,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from mycode.core.visible import one_line
+
 MEMORY_CAP = 32 * 1024
+_LONGEST_BRANCH = 100
 _MEMORY_NAMES = ("AGENTS.override.md", "AGENTS.md", "CLAUDE.md")
 
 
@@ -33,7 +36,7 @@ def look_around(cwd: Path, *, today: date | None = None, sandbox: str = "") -> E
     """Reads what the system and the repository's files say; runs no program."""
     system = os.uname()
     return Environment(
-        cwd=str(cwd),
+        cwd=one_line(str(cwd), 4096),
         platform=f"{system.sysname} {system.release}",
         shell=Path(os.environ.get("SHELL", "/bin/sh")).name,
         date=(today or date.today()).isoformat(),
@@ -46,16 +49,18 @@ def read_memory(cwd: Path, *, user_file: Path | None = None) -> Memory:
     """The instruction files from repository root to `cwd`, one per folder (override, AGENTS.md, else CLAUDE.md).
 
     The user's own file comes first, the closest one last. Together at most 32 KiB; what is cut is told in the text.
+    A link of the repository's that leads out of it is not followed: it could name anything.
     """
     found = [path for path in [user_file] if path is not None and path.is_file()]
-    found += [path for folder in _chain(cwd) if (path := _memory_file(folder)) is not None]
+    folders = _chain(cwd)
+    found += [path for folder in folders if (path := _memory_file(folder, folders[0])) is not None]
     parts: list[str] = []
     room, cut = MEMORY_CAP, 0
     for path in found:
-        data = path.read_bytes()
-        kept = data[:room].decode("utf-8", errors="ignore").strip()
-        cut += max(0, len(data) - room)
-        room -= min(len(data), room)
+        data, size = _start_of(path, room)
+        kept = data.decode("utf-8", errors="ignore").strip()
+        cut += size - len(data)
+        room -= len(data)
         if kept:
             parts.append(f"## {path}\n{kept}")
     if cut:
@@ -76,8 +81,10 @@ def _chain(cwd: Path) -> list[Path]:
     return [root.joinpath(*below[:depth]) for depth in range(len(below) + 1)]
 
 
-def _memory_file(folder: Path) -> Path | None:
-    return next((folder / name for name in _MEMORY_NAMES if (folder / name).is_file()), None)
+def _memory_file(folder: Path, root: Path) -> Path | None:
+    files = (folder / name for name in _MEMORY_NAMES)
+    inside = Path(os.path.realpath(root))
+    return next((file for file in files if file.is_file() and file.resolve().is_relative_to(inside)), None)
 
 
 def _branch(cwd: Path) -> str:
@@ -86,10 +93,24 @@ def _branch(cwd: Path) -> str:
     if root is None:
         return ""
     git = root / ".git"
+    if git.is_file():
+        git = root / _line(git).removeprefix("gitdir:").strip()
+    head = _line(git / "HEAD")
+    return one_line(head.removeprefix("ref: refs/heads/") if head.startswith("ref:") else head[:10], _LONGEST_BRANCH)
+
+
+def _line(file: Path) -> str:
+    """The first line of a small file of git's; it is a stranger's text."""
+    return (_start_of(file, 4096)[0].decode("utf-8", "replace").splitlines() or [""])[0].strip()
+
+
+def _start_of(path: Path, most: int) -> tuple[bytes, int]:
+    """At most so many first bytes of a regular file, and its size; nothing of what could keep us waiting."""
     try:
-        if git.is_file():
-            git = root / git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
-        head = (git / "HEAD").read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        return ""
-    return head.removeprefix("ref: refs/heads/") if head.startswith("ref:") else head[:10]
+        if not path.is_file():
+            return b"", 0
+        with path.open("rb") as file:
+            data = file.read(most)
+            return data, max(len(data), os.fstat(file.fileno()).st_size)
+    except OSError:
+        return b"", 0

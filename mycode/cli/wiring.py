@@ -21,7 +21,6 @@ from mycode.llm.tokens import Tokens
 from mycode.permissions.audit import AuditRecord
 from mycode.permissions.gate import PermissionGate
 from mycode.permissions.paths import find_places
-from mycode.permissions.rules import make_rules
 from mycode.permissions.sandbox import detect
 from mycode.session.archive import SessionArchive
 from mycode.session.session import Session
@@ -34,6 +33,8 @@ from mycode.tools.walking import find_program
 from mycode.tools.workspace import Workspace
 
 if TYPE_CHECKING:
+    from mycode.config.settings import PermissionSettings
+    from mycode.permissions.rules import Rules
     from mycode.session.checkpoints import Checkpoints
 
 
@@ -178,13 +179,22 @@ def gate_of(run: Run, session_id: str = "") -> tuple[PermissionGate, Sandbox]:
 
     gate = PermissionGate(
         table.mode,
-        make_rules(allow=table.allow, ask=table.ask, deny=table.deny),
+        _rules(table),
         find_places(run.cwd, private=own),
         sandbox_active=sandbox.active,
         network=table.network,
         on_verdict=keep,
     )
     return gate, sandbox
+
+
+def _rules(table: PermissionSettings) -> Rules | None:
+    """The person's rules, read now so that a bad one is told at once; None where there are none to read."""
+    if not (table.allow or table.ask or table.deny):
+        return None
+    from mycode.permissions.rules import make_rules
+
+    return make_rules(allow=table.allow, ask=table.ask, deny=table.deny)
 
 
 def tools_of(

@@ -15,9 +15,8 @@ def fingerprint(root: Path) -> str:
     digest = hashlib.sha256()
     found = False
     for name in _ACTING_FILES:
-        try:
-            data = (root / name).read_bytes()
-        except OSError:
+        data = _content(root / name)
+        if data is None:
             continue
         found = True
         digest.update(name.encode() + b"\0" + data + b"\0")
@@ -39,6 +38,14 @@ def distrust(data_folder: Path, root: Path) -> None:
     record = _read(data_folder)
     record.pop(str(root.resolve()), None)
     _write(data_folder, record)
+
+
+def _content(file: Path) -> bytes | None:
+    """What a regular file holds; a named pipe in its place must not keep us waiting."""
+    try:
+        return file.read_bytes() if file.is_file() else None
+    except OSError:
+        return None
 
 
 def _file(data_folder: Path) -> Path:

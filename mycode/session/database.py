@@ -150,8 +150,9 @@ class Database:
 
 
 def _make_private(folder: Path, path: Path) -> None:
-    if not folder.is_dir():
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # Each by itself: `parents=True` would leave the upper ones to the umask.
+    for missing in reversed([place for place in (folder, *folder.parents) if not place.is_dir()]):
+        missing.mkdir(mode=0o700, exist_ok=True)
     if folder.stat().st_mode & 0o777 != 0o700:
         folder.chmod(0o700)
     # SQLite gives the -wal and -shm files the mode of this one, whatever the umask.

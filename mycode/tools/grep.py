@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -117,11 +116,6 @@ class Grep:
         lines = [shown(hit) for hit in hits[:_LINES]]
         head = f"{len(hits)} matches in {count} files; the first {_LINES}:\n" if len(hits) > _LINES else ""
         return ToolOutput(head + "\n".join(lines), TextDisplay(line, "\n".join(lines)))
-
-
-def find_ripgrep() -> str | None:
-    """The path of `rg`, if it is installed."""
-    return shutil.which("rg")
 
 
 def _hits(out: bytes, path: str | None) -> Iterator[Hit]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from mycode.core.errors import ToolError
+from mycode.tools.seclusion import seclude
 from mycode.tools.watchdog import Watchdog
 
 HEAD_BYTES = 4_000_000
@@ -94,9 +95,13 @@ class Job(Struct, frozen=True):
 
 
 def child_environment(env: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a command: no keys, tokens or passwords, no pager, no questions from git."""
+    """The environment of a command: no keys, tokens or passwords, no pager, no questions from git.
+
+    PATH loses its relative parts: what is judged as `git` must not be a file of that name in the folder.
+    """
     kept = {name: value for name, value in env.items() if not _SECRET_NAME.search(name)}
-    return {**kept, **_CALM}
+    places = [place for place in env.get("PATH", os.defpath).split(os.pathsep) if place.startswith("/")]
+    return {**kept, **_CALM, "PATH": os.pathsep.join(places)}
 
 
 class Processes:
@@ -202,6 +207,8 @@ class Processes:
 
     def _start(self, command: str) -> tuple[subprocess.Popen[bytes], str]:
         """A command in a group of its own, and the mark by which those are found that leave the group."""
+        if not self._started:
+            seclude()
         self._started += 1
         mark = f"{self._mark}-{self._started}"
         argv = self._wrap((self._shell, "-c", command), str(self._folder))

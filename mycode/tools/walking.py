@@ -32,18 +32,25 @@ def walk(root: Path, *, limit: int) -> Iterator[str]:
 
 def find_git(path: str, root: Path) -> str | None:
     """The git of the system: never one that lies below `root` or is found relative to a folder."""
+    return find_program("git", path, root)
+
+
+def find_program(name: str, path: str, root: Path) -> str | None:
+    """A program of the system by its name: never one that lies below `root` or is found relative to a folder."""
     root = Path(os.path.realpath(root))
     places = [place for place in path.split(os.pathsep) if place.startswith("/")]
     outside = [place for place in places if not Path(os.path.realpath(place)).is_relative_to(root)]
-    return shutil.which("git", path=os.pathsep.join(outside)) if outside else None
+    return shutil.which(name, path=os.pathsep.join(outside)) if outside else None
 
 
 def quiet_git(env: Mapping[str, str]) -> dict[str, str]:
-    """The environment for reading with the person's git: the folder's own repository, no locks, no questions."""
+    """The environment for reading with the person's git: the folder's own repository, no locks, questions, fetches."""
     kept = {name: value for name, value in env.items() if name not in _REDIRECTING}
-    return {**kept, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
+    return {**kept, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", **_NO_FETCH}
 
 
+# A repository may say that its objects lie elsewhere, and how to get them: by any program it likes.
+_NO_FETCH = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
 _REDIRECTING = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR"})
 
 
