@@ -14,6 +14,8 @@ from functools import cache
 
 from msgspec import Struct
 
+from mycode.core.patterns import pattern
+
 KNOWN_LENGTH = 8
 """Known values shorter than this are not searched for: they would black out ordinary words."""
 
@@ -143,21 +145,21 @@ def _known(text: str, known: Collection[str]) -> Iterator[Finding]:
 
 
 def _shapes(text: str) -> Iterator[Finding]:
-    for kind, prefix, pattern in _shape_patterns():
+    for kind, prefix, tail in _shape_patterns():
         at = text.find(prefix)
         while at >= 0:
             after = at + len(prefix)
             if not at or not (text[at - 1].isalnum() or text[at - 1] in "_-"):
-                found = pattern.match(text, after)
+                found = tail.match(text, after)
                 if found:
                     yield Finding(kind, at, found.end())
                     after = found.end()
             at = text.find(prefix, after)
-    for kind, mark, before, pattern in _two_sided_patterns():
+    for kind, mark, before, shape in _two_sided_patterns():
         at = text.find(mark)
         while at >= 0:
             start = at - before
-            found = pattern.match(text, max(start, 0))
+            found = shape.match(text, max(start, 0))
             if found and start >= 0:
                 yield Finding(kind, start, found.end())
             at = text.find(mark, at + len(mark))
@@ -165,16 +167,16 @@ def _shapes(text: str) -> Iterator[Finding]:
 
 @cache
 def _shape_patterns() -> tuple[tuple[str, str, re.Pattern[str]], ...]:
-    return tuple((kind, prefix, re.compile(tail)) for kind, prefixes, tail in _SHAPES for prefix in prefixes)
+    return tuple((kind, prefix, pattern(tail)) for kind, prefixes, tail in _SHAPES for prefix in prefixes)
 
 
 @cache
 def _two_sided_patterns() -> tuple[tuple[str, str, int, re.Pattern[str]], ...]:
     """Keys whose only fixed letters stand in the middle: the mark, how far before it the key begins, the shape."""
     return (
-        ("mailchimp-key", "-us", 32, re.compile(r"[0-9a-f]{32}-us\d{1,2}(?!\w)")),
-        ("telegram-token", ":AA", 10, re.compile(r"\d{10}:AA[A-Za-z0-9_-]{33}(?!\w)")),
-        ("telegram-token", ":AA", 9, re.compile(r"\d{9}:AA[A-Za-z0-9_-]{33}(?!\w)")),
+        ("mailchimp-key", "-us", 32, pattern(r"[0-9a-f]{32}-us\d{1,2}(?!\w)")),
+        ("telegram-token", ":AA", 10, pattern(r"\d{10}:AA[A-Za-z0-9_-]{33}(?!\w)")),
+        ("telegram-token", ":AA", 9, pattern(r"\d{9}:AA[A-Za-z0-9_-]{33}(?!\w)")),
     )
 
 
@@ -187,8 +189,8 @@ def _private_keys(text: str) -> Iterator[Finding]:
     at = text.find(_PEM_BEGIN)
     if at < 0:
         return
-    header = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
-    body = re.compile(r"(?:\\[nr]|[\s\"'+,\\>|]|[A-Za-z0-9/=]|Proc-Type[^\n]{0,80}|[A-Z][A-Za-z-]{1,20}: [^\n]{0,80})*")
+    header = pattern(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
+    body = pattern(r"(?:\\[nr]|[\s\"'+,\\>|]|[A-Za-z0-9/=]|Proc-Type[^\n]{0,80}|[A-Z][A-Za-z-]{1,20}: [^\n]{0,80})*")
     end = 0
     while at >= 0:
         begin = header.match(text, at)
@@ -215,10 +217,8 @@ def _headers(text: str) -> Iterator[Finding]:
     """Tokens that follow `Bearer`, `Basic` and `Token` in a header or a command line."""
     if "earer " not in text and "EARER " not in text and "asic " not in text and "Token " not in text:
         return
-    bearer = re.compile(
-        r"[Bb](?:earer|EARER) (?P<value>(?=[A-Za-z._~+/=-]{0,100}[0-9])[A-Za-z0-9._~+/-]{16,4096}={0,2})"
-    )
-    basic = re.compile(
+    bearer = pattern(r"[Bb](?:earer|EARER) (?P<value>(?=[A-Za-z._~+/=-]{0,100}[0-9])[A-Za-z0-9._~+/-]{16,4096}={0,2})")
+    basic = pattern(
         r"[Aa](?:uthorization|UTHORIZATION)[\"']?\s{0,2}[:=]\s{0,2}[\"']?"
         r"(?:[Bb]asic|[Tt]oken) (?P<value>[^\s\"']{8,4096})"
     )
@@ -231,7 +231,7 @@ def _url_passwords(text: str) -> Iterator[Finding]:
     at = text.find("://")
     if at < 0:
         return
-    login = re.compile(r"://[^\s/:@\"'<>{}\[\]`]{0,128}:(?P<value>[^\s/@\"'<>`]{1,256})@")
+    login = pattern(r"://[^\s/:@\"'<>{}\[\]`]{0,128}:(?P<value>[^\s/@\"'<>`]{1,256})@")
     while at >= 0:
         found = login.match(text, at)
         if found and not _is_placeholder(found["value"]):
@@ -281,7 +281,7 @@ class _AssignmentPatterns(Struct, frozen=True):
 def _assignment_patterns() -> _AssignmentPatterns:
     """From the end of the word in the name to the end of the value; `--name value` counts as an assignment."""
     return _AssignmentPatterns(
-        value=re.compile(
+        value=pattern(
             r"""(?P<name>(?:or?ds?|s)?(?:[_.-][A-Za-z0-9_.-]{0,32}|[A-Z0-9][A-Za-z0-9_]{0,32})?)"""
             r"""(?P<close>\\?["'])?\]?"""
             r"""(?P<sign>(?::\s?[A-Za-z_][\w\[\]| .]{0,24})?\s{0,8}(?:=>|:=|[:=](?!=))\s{0,8}|[ ])"""
@@ -289,8 +289,8 @@ def _assignment_patterns() -> _AssignmentPatterns:
             r"""(?:(?<=["'])(?P<quoted>[^"'\\\n]{4,512})(?=\\?["'])"""
             r"""|(?<!["'])(?P<bare>[^\s"'`,;(){}<>\[\]|&\\=]{4,200}={0,2})(?P<next>[(\[{]?))"""
         ),
-        random=re.compile(r"""[=:]\s{0,2}\\?["']?(?P<value>[A-Za-z0-9+/_-]{32,128}={0,2})(?![A-Za-z0-9+/_=.-])"""),
-        harmless=re.compile(
+        random=pattern(r"""[=:]\s{0,2}\\?["']?(?P<value>[A-Za-z0-9+/_-]{32,128}={0,2})(?![A-Za-z0-9+/_=.-])"""),
+        harmless=pattern(
             r"""hash|sha\d|sha\b|md5|digest|integrity|checksum|etag|commit|rev|finger|data|image|src|public|cert|nonce|"""
             r"""path|file|url|uri|import|char|alphabet|letters|digits|base64|name|id\b|Id\b|_id|resolved""",
             re.IGNORECASE,
@@ -298,12 +298,12 @@ def _assignment_patterns() -> _AssignmentPatterns:
     )
 
 
-_OTHER_THINGS = re.compile(
+_OTHER_THINGS = pattern(
     r"(?i)(?:name|id|type|path|file|url|uri|ttl|expir\w*|length|len|count|limit|size|field|header|env|var|prefix|suffix|regex|pattern"
     r"|arn|ref|version|provider|class|hint|label|policy|manager|usage|index|store|error|message|title|placeholder|input"
     r"|format|algorithm|method|kind|scope|list|map)s?$"
 )
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = pattern(
     r"(?i)[$<{%(*.\[]|\\?\$|[x*.•-]+$|x{4}|your|my[-_]|an?[-_]|the[-_]|some|example|change|replace|insert|placeholder|dummy|fake|"
     r"test[-_]?|none$|null$|nil$|true$|false$|undefined$|env[.:]|os\.|process\.|self\.|this\.|config|settings\.|getenv|secrets\.|"
     r"(?:pass(?:word|wd|phrase|)?|pwd|pw|secret|token|key|api[-_]?key|user(?:name)?|string|str|value|credentials?)[-_]?\d{0,3}$"
@@ -311,7 +311,7 @@ _PLACEHOLDER = re.compile(
 
 
 # Values that are names of things in code: words, dotted names, names in snake case, paths, addresses, small numbers.
-_CODE = re.compile(
+_CODE = pattern(
     r"[A-Za-z_]+|\d{1,7}|\w*(?:\.[A-Za-z_]\w*)+|[./~][\w./-]+|https?:.*|"
     r"_?[A-Za-z]+\d?[A-Za-z]*(?:[_-](?:\d?[A-Za-z]+\d{0,2}|[a-z]\d+[a-z]?|\d{1,2}))+"
 )
@@ -346,11 +346,11 @@ def _is_secret(word: str, before: str, name: str, found: re.Match[str]) -> bool:
     return mixed and len(value) >= 8
 
 
-_DIGIT = re.compile(r"[0-9]")
-_LETTER = re.compile(r"[A-Za-z]")
-_BLANK = re.compile(r"\s")
-_PUBLIC = re.compile(r"(?i)(?:public|foreign|primary|sort|cache)[_.-]?$")
-_OWN_LINE = re.compile(r"\s*(?:(?:export|set|ENV|-|#|\+)\s*)?[A-Z0-9_]*")
+_DIGIT = pattern(r"[0-9]")
+_LETTER = pattern(r"[A-Za-z]")
+_BLANK = pattern(r"\s")
+_PUBLIC = pattern(r"(?i)(?:public|foreign|primary|sort|cache)[_.-]?$")
+_OWN_LINE = pattern(r"\s*(?:(?:export|set|ENV|-|#|\+)\s*)?[A-Z0-9_]*")
 
 
 def _is_placeholder(value: str) -> bool:

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from mycode.core.tools import Action, Mode, Verdict
-from mycode.permissions.decide import decide
 from mycode.permissions.paths import look
 from mycode.permissions.places import Look, Places
-from mycode.permissions.rules import Rules, make_rules
 
-NO_RULES = Rules()
+if TYPE_CHECKING:
+    from mycode.permissions.rules import Rules
 
 
 class PermissionGate:
     """Judges actions; owns the mode (which the person may change at any time) and the rules of this session.
 
     Rules that are remembered live here, outside the conversation, and end with the session. `on_verdict` is told of
-    every verdict, for the audit log.
+    every verdict, for the audit log. Rules and parsers are loaded when there is a rule to read or an action to judge.
     """
 
     def __init__(
         self,
         mode: Mode,
-        rules: Rules,
+        rules: Rules | None,
         places: Places,
         *,
         sandbox_active: bool = False,
@@ -48,9 +48,13 @@ class PermissionGate:
     @property
     def rules(self) -> Rules:
         """All rules in force, those of the session last."""
-        return sum(self._remembered.values(), start=self._rules)
+        from mycode.permissions.rules import Rules
+
+        return sum(self._remembered.values(), start=self._rules or Rules())
 
     def judge(self, action: Action) -> Verdict:
+        from mycode.permissions.decide import decide
+
         verdict = decide(
             action,
             mode=self.mode,
@@ -66,4 +70,6 @@ class PermissionGate:
 
     def remember(self, rule: str) -> None:
         """Adds an allow rule for the rest of the session; `ConfigError` when it cannot be read."""
+        from mycode.permissions.rules import make_rules
+
         self._remembered[rule] = make_rules(allow=[rule])

@@ -9,7 +9,7 @@ import pytest
 from mycode.core.errors import ConfigError
 from mycode.core.tools import Action, Verdict, VerdictPart
 from mycode.permissions.check import check, report, spelled_out
-from mycode.permissions.gate import NO_RULES, PermissionGate
+from mycode.permissions.gate import PermissionGate
 from mycode.permissions.paths import find_places, look
 from mycode.permissions.places import Places, Seen
 from mycode.permissions.rules import make_rules
@@ -20,7 +20,7 @@ def run(command: str) -> Action:
 
 
 def test_a_remembered_rule_allows_the_same_again_and_nothing_else(workspace: Path):
-    gate = PermissionGate("default", NO_RULES, find_places(workspace))
+    gate = PermissionGate("default", None, find_places(workspace))
     verdict = gate.judge(run("frob --all"))
     assert verdict.offer == "Bash(frob --all)"
 
@@ -40,7 +40,7 @@ def test_a_remembered_rule_never_beats_one_that_forbids(workspace: Path):
 
 
 def test_a_bad_rule_is_not_remembered(workspace: Path):
-    gate = PermissionGate("default", NO_RULES, find_places(workspace))
+    gate = PermissionGate("default", None, find_places(workspace))
 
     with pytest.raises(ConfigError):
         gate.remember("Bash(")
@@ -74,13 +74,13 @@ def test_a_bad_rule_is_not_remembered(workspace: Path):
     ],
 )
 def test_no_rule_is_offered_where_it_would_allow_too_much_or_keep_a_secret(command: str, workspace: Path):
-    verdict = PermissionGate("default", NO_RULES, find_places(workspace)).judge(run(command))
+    verdict = PermissionGate("default", None, find_places(workspace)).judge(run(command))
 
     assert (verdict.decision, verdict.offer) == ("ask", None)
 
 
 def test_the_mode_may_change_at_any_time(workspace: Path):
-    gate = PermissionGate("default", NO_RULES, find_places(workspace))
+    gate = PermissionGate("default", None, find_places(workspace))
     edit = Action("edit_file", "write", "edit a", writes=(f"{workspace.resolve()}/a",))
 
     decisions = []
@@ -94,7 +94,7 @@ def test_the_mode_may_change_at_any_time(workspace: Path):
 def test_every_verdict_is_told_to_whoever_keeps_the_log(workspace: Path):
     told: list[tuple[str, str, str]] = []
     gate = PermissionGate(
-        "plan", NO_RULES, find_places(workspace), on_verdict=lambda a, v, mode: told.append((a.title, v.decision, mode))
+        "plan", None, find_places(workspace), on_verdict=lambda a, v, mode: told.append((a.title, v.decision, mode))
     )
 
     gate.judge(run("ls"))
@@ -104,7 +104,7 @@ def test_every_verdict_is_told_to_whoever_keeps_the_log(workspace: Path):
 
 
 def test_tools_without_effect_need_no_question(workspace: Path):
-    gate = PermissionGate("plan", NO_RULES, find_places(workspace))
+    gate = PermissionGate("plan", None, find_places(workspace))
 
     assert gate.judge(Action("todo", "none", "todo")).decision == "allow"
 
@@ -113,7 +113,7 @@ def test_tools_of_servers_ask_until_a_rule_names_them(workspace: Path):
     call = Action("mcp__files__write", "execute", "mcp__files__write")
     places = find_places(workspace)
 
-    asked = PermissionGate("acceptEdits", NO_RULES, places).judge(call)
+    asked = PermissionGate("acceptEdits", None, places).judge(call)
 
     assert (asked.decision, asked.offer) == ("ask", "mcp__files__write")
     assert PermissionGate("default", make_rules(allow=["mcp__files"]), places).judge(call).decision == "allow"
@@ -124,7 +124,7 @@ def test_an_action_is_as_good_as_its_worst_path(workspace: Path):
     root = str(workspace.resolve())
     action = Action("apply_patch", "write", "patch", writes=(f"{root}/a.py", f"{root}/.git/hooks/x"))
 
-    verdict = PermissionGate("acceptEdits", NO_RULES, find_places(workspace)).judge(action)
+    verdict = PermissionGate("acceptEdits", None, find_places(workspace)).judge(action)
 
     assert verdict.decision == "ask"
     assert [part.decision for part in verdict.parts] == ["allow", "ask"]
@@ -167,10 +167,10 @@ def test_short_rules_are_spelled_out():
 
 def test_a_plain_command_is_judged_without_the_shell_grammar():
     code = (
-        "import sys; from mycode.permissions.gate import PermissionGate, NO_RULES\n"
+        "import sys; from mycode.permissions.gate import PermissionGate, None\n"
         "from mycode.permissions.places import Places\n"
         "from mycode.core.tools import Action\n"
-        "gate = PermissionGate('default', NO_RULES, Places(workspace=('/w',), home='/h'))\n"
+        "gate = PermissionGate('default', None, Places(workspace=('/w',), home='/h'))\n"
         "gate.judge(Action('execute_bash', 'execute', 'x', command='git status && ls -la | head'))\n"
         "print(sorted(name for name in sys.modules if name.startswith(('tree_sitter', 'pydantic', 'rich'))))"
     )
