@@ -16,6 +16,10 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 _DEEPEST = 4
+# Words that are looked at behind a wrapper, and commands that are looked at in all: enough for any command a person
+# would write, and bounded for those nobody would.
+_WINDOW = 40
+_MOST = 3000
 
 # What an option of a see-through wrapper may be: flags alone, flags with a value in the next word, long forms.
 _WRAPPERS: dict[str, str] = {
@@ -82,26 +86,43 @@ def _taking_value(options: str) -> str:
     return "|".join(one[:-1] for one in options.split("|") if one.endswith(":")) or r"(?!)"
 
 
-def carried(part: Part, variables: Mapping[str, str], depth: int = 0) -> Iterator[Part]:
+def carried(part: Part, variables: Mapping[str, str]) -> Iterator[Part]:
     """Every command that the part may run besides itself, as well as can be told.
 
     It says too much rather than too little: behind `sudo -u me rm x` both `me rm x` and `rm x` are named. For rules
     that forbid and for hard stops; never for what allows.
     """
-    if depth >= _DEEPEST or not part.words:
+    # Wrappers around wrappers name the same inner commands again and again; each is looked into once.
+    seen: set[tuple[str, ...]] = set()
+    waiting = [(part, 0)]
+    while waiting:
+        outer, depth = waiting.pop(0)
+        for command in _inside(outer, variables):
+            targets = [redirect.target for redirect in command.redirects if redirect.target is not None]
+            spelled = tuple(word.best for word in (*command.words, *targets))
+            if spelled and spelled not in seen and len(seen) < _MOST:
+                seen.add(spelled)
+                yield command
+                if depth < _DEEPEST:
+                    waiting.append((command, depth + 1))
+
+
+def _inside(part: Part, variables: Mapping[str, str]) -> Iterator[Part]:
+    if not part.words:
         return
     words: Sequence[Word] = part.words
     name = part.program.rpartition("/")[2].casefold()
     inner: list[Part] = []
     if name in CARRIERS:
         inner += [
-            structs.replace(part, words=words[at:])
-            for at in range(1, min(len(words), 40))
+            structs.replace(part, words=words[at : at + _WINDOW])
+            for at in range(1, len(words))
             if not words[at].best.startswith("-") and "=" not in words[at].best.split("/")[0]
         ]
     if name in _RUNNERS:
         after = [at for at, word in enumerate(words) if word.best in {"run", "exec", "x", "dlx", "--", "tool"}]
-        inner += [structs.replace(part, words=words[at:]) for at in range((after or [999])[0] + 1, min(len(words), 40))]
+        first = (after or [len(words)])[0] + 1
+        inner += [structs.replace(part, words=words[at : at + _WINDOW]) for at in range(first, len(words))]
     if name == "find":
         inner += list(_found(part))
     if name in SHELLS or name in frozenset(_words("eval su script watch parallel trap ssh xargs env entr")):
@@ -125,9 +146,7 @@ def carried(part: Part, variables: Mapping[str, str], depth: int = 0) -> Iterato
             if (alias := re.match(r"(?:[\w.-]+)=!?(.+)", word.best))
             for command in parse(alias[1], variables=variables).parts
         ]
-    for command in inner:
-        yield command
-        yield from carried(command, variables, depth + 1)
+    yield from inner
 
 
 def _found(part: Part) -> Iterator[Part]:

@@ -277,7 +277,7 @@ def _against_path(word: Word, cwd: str, scene: _Scene, *, shown: bool) -> str | 
 
 def _protected(part: Part, commands: list[Part], looks: Use | None, cwd: str, scene: _Scene) -> str | None:
     """Why the part would change something that always needs a person, or None."""
-    for redirect in part.redirects:
+    for redirect in (one for command in commands for one in command.redirects):
         if redirect.target is None or not redirect.writes or not _opens(redirect):
             continue
         for path in _paths(redirect.target, cwd, scene.places):

@@ -167,7 +167,7 @@ def test_short_rules_are_spelled_out():
 
 def test_a_plain_command_is_judged_without_the_shell_grammar():
     code = (
-        "import sys; from mycode.permissions.gate import PermissionGate, None\n"
+        "import sys; from mycode.permissions.gate import PermissionGate\n"
         "from mycode.permissions.places import Places\n"
         "from mycode.core.tools import Action\n"
         "gate = PermissionGate('default', None, Places(workspace=('/w',), home='/h'))\n"

@@ -185,3 +185,11 @@ def test_every_verdict_says_why_in_one_sentence_and_offers_only_what_helps(comma
 )
 def test_what_cannot_be_undone_is_never_allowed(command: str, allow: list[str], mode: Mode):
     assert judged(command, make_rules(allow=allow), mode, boxed=True).decision != "allow"
+
+
+def test_towers_of_wrappers_are_judged_in_time_and_to_the_end():
+    tower = "sudo " * 1500
+
+    assert judged(tower + "evil", make_rules(deny=["Bash(evil *)"])).decision == "deny"
+    assert judged("env " + "A=1 " * 500 + "evil", make_rules(deny=["Bash(evil *)"])).decision == "deny"
+    assert judged("bash -c 'echo x > a; echo x > b.py'", make_rules(deny=["Edit(*.py)"])).decision == "deny"
