@@ -18,7 +18,7 @@ from mycode.core.events import (
     TextDelta,
 )
 from mycode.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
-from mycode.core.models import Model, ModelInfo, ModelRequest
+from mycode.core.models import Model, ModelInfo, ModelRequest, TokenCounter
 from mycode.core.summaries import Trigger
 
 DEFAULTS = Policy()
@@ -109,13 +109,14 @@ class Chat:
         system: str = "You help.",
         log: MemoryLog | None = None,
         redact: Callable[[str], str] = lambda text: text,
+        counter: TokenCounter | None = None,
     ) -> None:
         self.log = log if log is not None else MemoryLog()
         self.now = 1000.0
         ids = count(self.log.last_seq() + 1)
         self.manager = ContextManager(
             policy=policy,
-            counter=Quarter(),
+            counter=counter or Quarter(),
             info=model_info(window),
             system=system,
             tools=(),
