@@ -138,6 +138,7 @@ class Agent:
             self._context.observe(answer.usage)
         state.usage += answer.usage or Usage()
         yield MessageAdded(self._context.append(answer))
+        self._context.precompute()
         for call in answer.tool_calls:
             async with aclosing(self._call(call, state, truncated=answer.finish == "length")) as events:
                 async for event in events:

@@ -1,5 +1,6 @@
 """What can be typed after `mycode`, and how every ending becomes an exit code."""
 
+import gc
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -142,6 +143,7 @@ def main(
 
         enter(directory)
     if context.invoked_subcommand is not None:
+        gc.enable()
         return None
     if yolo and permission_mode not in (None, "bypassPermissions"):
         raise UsageError("--yolo and --permission-mode contradict each other; give one of them.")

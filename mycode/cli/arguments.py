@@ -3,6 +3,8 @@
 import re
 from collections.abc import Sequence
 
+from mycode.core.patterns import pattern
+
 _OPTIONAL_VALUE = {"-p", "--print", "-r", "--resume"}
 _SPELLINGS = {
     "--allowedTools": "--allowed-tools",
@@ -12,7 +14,7 @@ _SPELLINGS = {
     "--maxTurns": "--max-turns",
     "--dangerously-skip-permissions": "--yolo",
 }
-_OPTION = re.compile(r"--?[A-Za-z][\w-]*(=.*)?", re.DOTALL)
+_OPTION = pattern(r"--?[A-Za-z][\w-]*(=.*)?", re.DOTALL)
 
 
 def normalise(arguments: Sequence[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 from collections.abc import Callable
@@ -96,6 +97,9 @@ class Workplace:
         )
         if run.options.name:
             self.session.rename(run.options.name)
+        # Everything is loaded: from here on garbage is looked for, but not among what was loaded.
+        gc.freeze()
+        gc.enable()
 
     def switch_model(self, name: str) -> None:
         """Goes on with another model; the context engine learns its window at once."""
@@ -106,6 +110,7 @@ class Workplace:
 
     async def aclose(self) -> None:
         """Writes what waits and gives back sessions, connections and background jobs."""
+        self.context.cancel_precompute()
         self.processes.stop_all()
         self.session.close()
         await self.model.aclose()

@@ -7,8 +7,9 @@ answer on standard input, direction marks that swap what is read, and letters of
 
 from __future__ import annotations
 
-import re
 import unicodedata
+
+from mycode.core.patterns import pattern
 
 # C0 but tab and newline, DEL, C1, and whatever is drawn as nothing or changes the direction of reading.
 _HIDDEN = (
@@ -17,9 +18,9 @@ _HIDDEN = (
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-_SUSPECT = re.compile(f"[{_HIDDEN}]")
+_SUSPECT = pattern(f"[{_HIDDEN}]")
 # Cursor movement and colour, seven or eight bits wide; other escapes of two or three characters.
-_CONTROL_SEQUENCE = re.compile("(?:\x1b\\[|\x9b)[0-?]{0,256}[ -/]{0,16}[@-~]|\x1b[ -/]{1,4}[0-~]|\x1b[=>78cDEHM]")
+_CONTROL_SEQUENCE = pattern("(?:\x1b\\[|\x9b)[0-?]{0,256}[ -/]{0,16}[@-~]|\x1b[ -/]{1,4}[0-~]|\x1b[=>78cDEHM]")
 _ELLIPSIS = "…"
 
 

@@ -15,12 +15,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mycode.core.patterns import pattern
+
 if TYPE_CHECKING:
     import tiktoken
 
 _PIECE_CHARACTERS = 20_000  # longer runs of blanks overflow the tokenizer's stack; cutting moves a count by 0.02 %
 _CLAUDE_FACTOR = 1.15  # the newest tokenizer is not public; where the calibration starts
-_CL100K = re.compile(r"gpt-4(?!o|\.[15])|gpt-3\.5|llama-?3|qwen|text-embedding-3")
+_CL100K = pattern(r"gpt-4(?!o|\.[15])|gpt-3\.5|llama-?3|qwen|text-embedding-3")
 _URL = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
 
 
@@ -83,9 +85,9 @@ def features(text: str) -> Counter[str]:
 
 # --------------------------------------------------------------------------------------------------------- the pieces
 
-_LONG_RUN = re.compile(r"[A-Za-z0-9+/]{24,}={0,2}")
+_LONG_RUN = pattern(r"[A-Za-z0-9+/]{24,}={0,2}")
 _SIGN = r"!-/:-@\[-`{-~"
-_PIECES = re.compile(
+_PIECES = pattern(
     rf"[ {_SIGN}]?[A-Za-z]*[\u00c0-\u024f][A-Za-z\u00c0-\u024f]*"
     rf"|[ {_SIGN}]?(?:[A-Z]*[a-z]+|[A-Z]+)"
     r"|[0-9]{1,3}"

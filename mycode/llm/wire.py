@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from mycode.core.messages import AssistantMessage, ContextNote, Image, ToolCall, ToolResult, UserMessage, ViewMessage
 from mycode.core.models import ModelRequest
+from mycode.core.patterns import pattern
 
 ImageLoader = Callable[[Image], bytes | None]
 
@@ -108,7 +109,7 @@ def without_images(body: dict[str, Any]) -> dict[str, Any] | None:
 
 _EPHEMERAL = {"type": "ephemeral"}
 _SOURCES = "summary|memory|pins|footer|omitted"
-_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_ID = pattern(r"[A-Za-z0-9_-]{1,64}")
 
 
 def _messages(

@@ -5,12 +5,13 @@ from collections.abc import Iterable
 
 from mycode.core.entries import Entry
 from mycode.core.errors import SessionError
+from mycode.core.patterns import pattern
 from mycode.core.tools import Found
 from mycode.session.entries import role_of, text_of
 from mycode.session.search import snippet
 from mycode.session.store import Store
 
-_HANDLE = re.compile(r"\s*([mst])(\d+)(?:\s*(?:-|–|\.\.)\s*m?(\d+))?\s*", re.IGNORECASE)
+_HANDLE = pattern(r"\s*([mst])(\d+)(?:\s*(?:-|–|\.\.)\s*m?(\d+))?\s*", re.IGNORECASE)
 
 
 class SessionArchive:

@@ -7,7 +7,6 @@ looser one is never tried because a stricter one was found twice. Nothing outsid
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Literal
@@ -15,10 +14,11 @@ from typing import Literal
 from msgspec import Struct, structs
 
 from mycode.core.errors import ToolError
+from mycode.core.patterns import pattern
 
 Form = Literal["exact", "line ends", "trailing blanks", "indentation", "quotes"]
 
-LINE_BREAK = re.compile(r"\r\n|\n|\r")
+LINE_BREAK = pattern(r"\r\n|\n|\r")
 _TYPOGRAPHIC = str.maketrans("‘’‚‛′“”„‟″‐‑‒–—―−", "'''''\"\"\"\"\"-------")
 
 

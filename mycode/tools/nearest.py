@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from mycode.core.patterns import pattern
 from mycode.tools.matching import LINE_BREAK
 
 _LINES_SHOWN = 12
@@ -11,7 +10,7 @@ _WIDTH_SHOWN = 160
 _WINDOWS_COMPARED = 12
 _LINES_COMPARED = 200
 _COMPARED = 500  # characters of a line
-_INVISIBLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u00a0\u00ad\u2000-\u200f\u2028-\u202f\u205f-\u2064\u3000\ufeff]")
+_INVISIBLE = pattern(r"[\x00-\x08\x0b-\x1f\x7f\u00a0\u00ad\u2000-\u200f\u2028-\u202f\u205f-\u2064\u3000\ufeff]")
 
 
 def nearest_text(text: str, old: str) -> str:

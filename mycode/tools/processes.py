@@ -17,6 +17,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from mycode.core.errors import ToolError
+from mycode.core.patterns import pattern
 from mycode.tools.seclusion import seclude
 from mycode.tools.watchdog import Watchdog
 
@@ -25,7 +26,7 @@ TAIL_BYTES = 500_000
 KILL_AFTER = 2.0
 _GRACE = 0.3
 _MARK = "MYCODE_CALL"
-_SECRET_NAME = re.compile(
+_SECRET_NAME = pattern(
     r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|CREDENTIALS?|PRIVATE)(?:_|$)|_(?:KEYS|TOKENS|SECRETS)$"
     r"|PASSWORD|PASSWD|PASSPHRASE|_PWD$|_AUTH$",
     re.IGNORECASE,

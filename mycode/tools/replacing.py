@@ -7,9 +7,10 @@ import re
 from msgspec import Struct
 
 from mycode.core.errors import ToolError
+from mycode.core.patterns import pattern
 from mycode.tools.matching import LINE_BREAK, Form, NotFound, Span, find, find_all, line_of
 
-_BARE_NEWLINE = re.compile(r"(?<!\r)\n")
+_BARE_NEWLINE = pattern(r"(?<!\r)\n")
 _EVERYWHERE = ("exact", "line ends")  # forms in which every place may be replaced at once
 
 
