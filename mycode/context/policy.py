@@ -313,7 +313,8 @@ def reserve(policy: Policy, info: ModelInfo) -> int:
     declared = policy.window.reserved_output_tokens
     if declared:
         return min(declared, size // 2)
-    return min(info.output_limit or 20_000, 20_000, size // 4)
+    # At most a sixth, so that the trigger at 0.8 of the window always comes before the emergency.
+    return min(info.output_limit or 20_000, 20_000, size // 6)
 
 
 def fold_target(policy: Policy, info: ModelInfo) -> int:

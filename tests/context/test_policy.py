@@ -126,7 +126,13 @@ def test_a_declared_window_beats_the_catalog():
 
 def test_the_reserve_is_modest_in_small_windows():
     assert reserve(DEFAULTS, model_info(200_000, output_limit=64_000)) == 20_000
-    assert reserve(DEFAULTS, model_info(2_000, output_limit=64_000)) == 500
+    assert reserve(DEFAULTS, model_info(2_000, output_limit=64_000)) == 333
+
+
+@pytest.mark.parametrize("window", [2_000, 8_000, 32_000, 128_000, 200_000, 1_000_000])
+def test_the_ratio_is_reached_before_the_room_for_the_answer_is_touched(window: int):
+    info = model_info(window, output_limit=64_000)
+    assert window - reserve(DEFAULTS, info) > DEFAULTS.auto.trigger_ratio * window
 
 
 def test_a_fold_aims_below_reset_or_below_the_declared_target():
