@@ -1,5 +1,6 @@
 """What the documentation says is true: commands, links, examples, generated pages."""
 
+import ast
 import importlib.util
 import re
 import subprocess
@@ -170,3 +171,19 @@ def test_the_picture_was_made_by_the_program_and_fetches_nothing() -> None:
     assert "Summarizing" in picture
     assert re.findall(r"(?:url\(|href=|src=)[\"']?https?:", picture) == []
     assert sys.prefix not in picture
+
+
+def test_every_requirement_names_tests_that_exist() -> None:
+    text = (ROOT / "docs" / "requirements.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| (R\d+) \| (.+) \|$", text, re.MULTILINE))
+    assert list(rows) == [f"R{number}" for number in range(1, 121)]
+    assert re.findall(r"^\| (C\d+) \|", text, re.MULTILINE) == [f"C{number}" for number in range(1, 25)]
+    named = {number: re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", row) for number, row in rows.items()}
+    assert [number for number, tests in named.items() if not tests] == []
+    wanted = sorted({test for tests in named.values() for test in tests})
+    assert [test for test in wanted if test[1] not in _tests_in(ROOT / test[0])] == []
+
+
+def _tests_in(file: Path) -> set[str]:
+    tree = ast.parse(file.read_text(encoding="utf-8")) if file.exists() else ast.Module([], [])
+    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}

@@ -1,12 +1,15 @@
 """The third design document: exact counts, a trigger before the limit, strategies, the newest ten messages kept."""
 
+import asyncio
 import json
+from collections.abc import AsyncIterator
 
 import pytest
 
 from mycode.context.budget import message_tokens
 from mycode.core.events import Event, SummaryFinished, SummaryStarted
 from mycode.core.messages import AssistantMessage, ContextNote, ToolCall, ToolResult, UserMessage
+from mycode.core.models import ModelRequest
 from mycode.core.summaries import SummaryRecord
 from mycode.llm.tokens import Tokens
 from tests.designs.profiles import profile
@@ -130,6 +133,25 @@ async def test_what_is_asked_of_the_model_names_tool_calls_and_is_bounded():
     (request,) = model.requests
     assert "read_file" in request.messages[0].text
     assert Quarter().count(request.messages[0].text) < S2.llm.input_cap + 1_000
+
+
+class Silent(Script):
+    """A model that never says anything."""
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[AssistantMessage]:
+        self.requests.append(request)
+        await asyncio.Event().wait()
+        yield AssistantMessage("never")
+
+
+async def test_a_model_that_never_answers_is_given_up_at_the_deadline():
+    assert S2.llm.deadline_seconds == 10
+    hurried = profile("S2", "llm.deadline_seconds=0.05", "llm.on_failure=rule_based")
+    model = Silent("")
+    chat = Chat(200_000, policy=hurried, models=[model])
+    chat.turns(6, size=8_000)
+    assert record_of(await chat.fold()).strategy == "rules"
+    assert len(model.requests) == 1
 
 
 # The manager

@@ -109,6 +109,13 @@ async def test_empty_arrays_are_fine():
     assert (record.context.decisions, record.context.action_items) == ((), ())
 
 
+async def test_more_than_thirty_key_points_are_cut():
+    points = [f"a finding of kind {first}{second}" for first in "abcde" for second in "stuvwxyz"]
+    chat, _ = chat_with(answer("Modules were read.", key_points=points), window=200_000)
+    chat.turns(30, size=8_000)
+    assert record_of(await chat.fold()).key_points == tuple(points[:30])
+
+
 async def test_a_transport_failure_is_retried_once_and_then_nothing_is_changed():
     chat, model = chat_with(Unavailable("down"))
     await until_due(chat)
