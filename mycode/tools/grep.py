@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 import subprocess
+from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -119,12 +120,22 @@ class Grep:
 
 
 def _hits(out: bytes, path: str | None) -> Iterator[Hit]:
+    """The matches of ripgrep's JSON lines; those of a file that turns out to be binary at its end are left out."""
+    found: list[Hit] = []
     for row in out.splitlines():
-        found = json.loads(row)
-        if found["type"] == "match" and "text" in found["data"]["path"]:
-            data = found["data"]
-            text = data["lines"].get("text", "").rstrip("\r\n")
-            yield Hit(path or data["path"]["text"], data["line_number"], text)
+        said = json.loads(row)
+        data = said["data"]
+        if said["type"] == "match" and "text" in data["path"]:
+            found.append(Hit(path or data["path"]["text"], data["line_number"], _text(data["lines"]).rstrip("\r\n")))
+        elif said["type"] == "end":
+            if data.get("binary_offset") is None:
+                yield from found
+            found = []
+
+
+def _text(lines: dict[str, str]) -> str:
+    """A matched line; one that is no UTF-8 comes as base64."""
+    return lines["text"] if "text" in lines else b64decode(lines["bytes"]).decode("utf-8", "replace")
 
 
 def _by_python(expression: re.Pattern[str], target: Path, files: list[str]) -> Iterator[Hit]:

@@ -171,3 +171,12 @@ async def test_a_search_can_be_left_in_the_middle(project: Path) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_a_line_in_an_old_encoding_is_found_and_shown_with_a_sign_for_what_is_unreadable(
+    workspace: Path, engine: str | None
+) -> None:
+    (workspace / "old.txt").write_bytes(b"caf\xe9 needle\n")
+    text = (await Grep(Workspace(workspace), engine).run(GrepArgs("needle"), _silent)).text
+    assert text == "old.txt:1: caf\ufffd needle"
