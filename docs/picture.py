@@ -45,7 +45,9 @@ def excerpt(text: str) -> str:
 
 def main() -> int:
     drawn = _NOT_NEEDED.sub("", picture(excerpt(demo()), title="mycode demo", width=COLUMNS))
-    PICTURE.write_text("\n".join(line.rstrip() for line in drawn.splitlines()) + "\n", encoding="utf-8")
+    # Not every viewer keeps no-break spaces at the ends of a text.
+    drawn = drawn.replace("<svg ", '<svg xml:space="preserve" ', 1).replace("&#160;", " ")
+    PICTURE.write_text(drawn.rstrip() + "\n", encoding="utf-8")
     return 0
 
 
