@@ -1,6 +1,9 @@
 """An interactive session: the prompt is drawn first, then everything else is loaded behind it."""
 
 import asyncio
+import signal
+from types import FrameType
+from typing import NoReturn
 
 from mycode.cli.options import RunOptions
 from mycode.core.errors import InputError
@@ -11,6 +14,9 @@ def chat(options: RunOptions) -> int:
     """Talks until the person leaves; returns the exit code."""
     if options.resume == "":
         options = _picked(options)
+    # From the first change of the terminal on, every ending gives it back; the conversation itself takes over later.
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, _leave)
     opening = None if options.plain else open_prompt()
     try:
         from mycode.cli.chat_services import talk
@@ -19,6 +25,10 @@ def chat(options: RunOptions) -> int:
     finally:
         if opening is not None:
             opening.close()
+
+
+def _leave(number: int, _: FrameType | None) -> NoReturn:
+    raise SystemExit(128 + number)
 
 
 def _picked(options: RunOptions) -> RunOptions:

@@ -114,7 +114,9 @@ def _lines(file: Path, data: bytes, error: Exception) -> list[Any]:
 def _write(out: Path | None, value: object) -> None:
     import msgspec
 
-    data = msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n"
+    from mycode.core.visible import in_json
+
+    data = in_json(msgspec.json.format(msgspec.json.encode(value), indent=1).decode()).encode() + b"\n"
     if out is None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()

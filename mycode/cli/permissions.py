@@ -37,7 +37,7 @@ def check(
     """
     from mycode.cli.run import Run
     from mycode.cli.wiring import gate_of
-    from mycode.core.visible import plain
+    from mycode.core.visible import in_json, plain
     from mycode.permissions.check import check as judge
     from mycode.permissions.check import report
 
@@ -56,7 +56,7 @@ def check(
     if as_json:
         import msgspec
 
-        sys.stdout.write(msgspec.json.encode(report(verdict)).decode() + "\n")
+        sys.stdout.write(in_json(msgspec.json.encode(report(verdict)).decode()) + "\n")
         return 0
     typer.echo(plain(f"{verdict.decision}: {verdict.reason}" + (f" (rule {verdict.rule})" if verdict.rule else "")))
     for part in verdict.parts:

@@ -171,6 +171,7 @@ def history(
     import msgspec
 
     from mycode.cli.looking import open_to_read, print_history
+    from mycode.core.visible import in_json
 
     with _store() as store:
         info = store.find(name) if name else store.latest(str(Path.cwd())) or store.latest()
@@ -180,7 +181,7 @@ def history(
         entries = reader.entries(newest=None if full else newest, grep=grep)
         if as_json:
             for entry in entries:
-                sys.stdout.write(msgspec.json.encode(entry).decode() + "\n")
+                sys.stdout.write(in_json(msgspec.json.encode(entry).decode()) + "\n")
             return 0
         print_history(info, reader.summaries(), entries, full=full)
     return 0
@@ -210,4 +211,6 @@ def line_of(info: SessionInfo) -> str:
 def _json(value: object) -> None:
     import msgspec
 
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=1).decode() + "\n")
+    from mycode.core.visible import in_json
+
+    sys.stdout.write(in_json(msgspec.json.format(msgspec.json.encode(value), indent=1).decode()) + "\n")

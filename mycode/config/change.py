@@ -1,19 +1,27 @@
 """Changes one value in the person's settings file and leaves everything else in it as it was."""
 
-import os
-import tempfile
 import tomllib
 from pathlib import Path
 
 import msgspec
 
 from mycode.config.load import literal
+from mycode.config.locking import locked, replace_text
 from mycode.config.settings import Settings
 from mycode.core.errors import ConfigError
 
 
 def set_value(file: Path, key: str, text: str) -> Path:
     """Writes `key = text` (a TOML literal, else a string) and returns the file. Raises ConfigError before writing."""
+    try:
+        with locked(file):
+            return _set_value(file, key, text)
+    except OSError as error:
+        message = f"{file} cannot be written: {error.strerror or error}. It is as it was."
+        raise ConfigError(message) from error
+
+
+def _set_value(file: Path, key: str, text: str) -> Path:
     import tomlkit
 
     try:
@@ -33,11 +41,5 @@ def set_value(file: Path, key: str, text: str) -> Path:
     except msgspec.ValidationError as error:
         message = f"{key} = {text} does not fit: {error}. See `mycode config keys`."
         raise ConfigError(message) from error
-    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor, temporary = tempfile.mkstemp(dir=file.parent, prefix=file.name)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as out:
-        out.write(written)
-        out.flush()
-        os.fsync(out.fileno())
-    Path(temporary).replace(file)
+    replace_text(file, written)
     return file

@@ -2,9 +2,9 @@
 
 import hashlib
 import json
-import os
 from pathlib import Path
 
+from mycode.config.locking import locked, replace_text
 from mycode.core.errors import ConfigError
 
 _ACTING_FILES = (".mycode/settings.toml", ".mycode/settings.local.toml", ".mycode/hooks.toml", ".mcp.json")
@@ -30,14 +30,15 @@ def is_trusted(data_folder: Path, root: Path) -> bool:
 
 def trust(data_folder: Path, root: Path) -> None:
     """Remembers the root and what its acting files say now; the record is private (0600) and replaced whole."""
-    record = _read(data_folder) | {str(root.resolve()): fingerprint(root)}
-    _write(data_folder, record)
+    with locked(_file(data_folder)):
+        _write(data_folder, _read(data_folder) | {str(root.resolve()): fingerprint(root)})
 
 
 def distrust(data_folder: Path, root: Path) -> None:
-    record = _read(data_folder)
-    record.pop(str(root.resolve()), None)
-    _write(data_folder, record)
+    with locked(_file(data_folder)):
+        record = _read(data_folder)
+        record.pop(str(root.resolve()), None)
+        _write(data_folder, record)
 
 
 def _content(file: Path) -> bytes | None:
@@ -64,12 +65,8 @@ def _read(data_folder: Path) -> dict[str, str]:
 
 
 def _write(data_folder: Path, record: dict[str, str]) -> None:
-    data_folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    target = _file(data_folder)
-    temporary = target.with_suffix(f".{os.getpid()}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as out:
-        json.dump(record, out, indent=1, sort_keys=True)
-        out.flush()
-        os.fsync(out.fileno())
-    temporary.replace(target)
+    try:
+        replace_text(_file(data_folder), json.dumps(record, indent=1, sort_keys=True))
+    except OSError as error:
+        message = f"{_file(data_folder)} cannot be written: {error.strerror or error}. It is as it was."
+        raise ConfigError(message) from error

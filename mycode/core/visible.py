@@ -47,6 +47,11 @@ def revealed(text: str) -> str:
     return _SUSPECT.sub(lambda found: _shown(text, found.start()), text)
 
 
+def in_json(text: str) -> str:
+    """JSON text in which everything hidden is written as an escape: the same value, harmless on a terminal."""
+    return _SUSPECT.sub(lambda found: _escaped(ord(found[0])), text) if _SUSPECT.search(text) else text
+
+
 def one_line(text: str, width: int) -> str:
     """The text on one line of at most `width` columns, blanks collapsed, cut with an ellipsis where it is longer."""
     # Only so much of a long text can be seen; cutting first keeps a title of a megabyte cheap.
@@ -101,6 +106,13 @@ def _shown(text: str, index: int) -> str:
     if 0xD800 <= code <= 0xDFFF:
         return "\ufffd"
     return f"<U+{code:04X}>"
+
+
+def _escaped(code: int) -> str:
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    high, low = divmod(code - 0x10000, 0x400)
+    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
 
 
 def _joins(text: str, index: int) -> bool:

@@ -28,7 +28,7 @@ from mycode.core.events import (
 )
 from mycode.core.messages import AssistantMessage
 from mycode.core.summaries import SummaryRecord
-from mycode.core.visible import plain
+from mycode.core.visible import in_json, plain
 from mycode.headless.envelope import Line, Opening, Outcome, denials, lines, result
 
 Format = Literal["text", "json", "stream-json"]
@@ -173,5 +173,5 @@ def _progress(event: Event) -> str:
 
 
 def _write(out: TextIO, line: Line) -> None:
-    out.write(msgspec.json.encode(line).decode() + "\n")
+    out.write(in_json(msgspec.json.encode(line).decode()) + "\n")
     out.flush()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from mycode.repl.approval import TerminalApprover
 from mycode.repl.opening import Opening
@@ -22,7 +25,7 @@ async def run(
     warm: Callable[[], None] | None = None,
     first_prompt: str = "",
 ) -> int:
-    """Talks until the person leaves, then 0.
+    """Talks until the person leaves, then 0; where SIGTERM or SIGHUP ends it, 128 + its number, as a shell would say.
 
     `warm` runs on a thread once the prompt is drawn; `first_prompt` is sent at once.
     """
@@ -30,7 +33,29 @@ async def run(
     screen = _screen(repl, settings)
     repl.attach(screen)
     approver.attach(screen)
-    return await repl.run(opening, warm, first_prompt)
+    with _leaving_on_signals(repl.leave) as came:
+        code = await repl.run(opening, warm, first_prompt)
+    return 128 + came[0] if came else code
+
+
+@contextmanager
+def _leaving_on_signals(leave: Callable[[], None]) -> Iterator[list[int]]:
+    """Gives the signals that came."""
+    came: list[int] = []
+
+    def stop(number: int) -> None:
+        came.append(number)
+        leave()
+
+    loop = asyncio.get_running_loop()
+    endings = (signal.SIGTERM, signal.SIGHUP)
+    for ending in endings:
+        loop.add_signal_handler(ending, stop, int(ending))
+    try:
+        yield came
+    finally:
+        for ending in endings:
+            loop.remove_signal_handler(ending)
 
 
 def _screen(repl: Repl, settings: ReplSettings) -> Screen:

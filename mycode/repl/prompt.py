@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 from prompt_toolkit.application import Application, run_in_terminal
@@ -115,8 +113,7 @@ class Prompt:
         drawing = asyncio.create_task(self.frames.draw(self.app, lambda: self.desk.busy))
         drawing.add_done_callback(self._stopped_drawing)
         try:
-            with _leaving_on_signals(self.desk.leave):
-                await self.app.run_async(set_exception_handler=False)
+            await self.app.run_async(set_exception_handler=False)
         except EOFError:
             """The terminal is gone: that is leaving, too."""
         finally:
@@ -205,19 +202,6 @@ class Prompt:
         """A screen that nobody draws any more must not pretend to be alive."""
         if not drawing.cancelled() and (fault := drawing.exception()) is not None and self.app.is_running:
             self.app.exit(exception=fault)
-
-
-@contextmanager
-def _leaving_on_signals(leave: Callable[[], None]) -> Iterator[None]:
-    loop = asyncio.get_running_loop()
-    endings = (signal.SIGTERM, signal.SIGHUP)
-    for ending in endings:
-        loop.add_signal_handler(ending, leave)
-    try:
-        yield
-    finally:
-        for ending in endings:
-            loop.remove_signal_handler(ending)
 
 
 def _keys(text: str) -> list[KeyPress]:

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from mycode import __version__
 from mycode.core.entries import Entry
+from mycode.core.visible import in_json
 from mycode.session.entries import encode_body, sha256_of
 from mycode.session.store import SessionInfo, Store
 
@@ -111,7 +112,7 @@ def _entry_line(entry: Entry, redact: Callable[[str], str]) -> EntryLine:
 
 def _line(value: Struct) -> str:
     try:
-        return msgspec.json.encode(value).decode() + "\n"
+        return in_json(msgspec.json.encode(value).decode()) + "\n"
     except UnicodeEncodeError:
         import json
 

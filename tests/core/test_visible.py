@@ -1,12 +1,13 @@
 """Foreign text reaches no terminal as it came."""
 
+import json
 import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mycode.core.visible import display_width, one_line, plain, revealed
+from mycode.core.visible import display_width, in_json, one_line, plain, revealed
 
 
 def test_ordinary_text_of_every_script_stays_as_it_is():
@@ -90,3 +91,10 @@ def test_a_line_never_passes_its_width(text: str, width: int):
 
     assert "\n" not in line
     assert display_width(line) <= max(width, 0)
+
+
+@given(st.text())
+def test_json_with_hidden_signs_escaped_is_the_same_value(text: str) -> None:
+    shown = in_json(json.dumps(text, ensure_ascii=False))
+    assert json.loads(shown) == text
+    assert plain(shown) == shown

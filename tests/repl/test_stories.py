@@ -290,7 +290,7 @@ def test_a_signal_ends_it_and_gives_the_terminal_back(start: Start, ending: sign
     terminal.wait_for("Esc interrupts")
     os.kill(terminal.child.pid, ending)
 
-    assert terminal.wait_end() == 0
+    assert terminal.wait_end() == 128 + ending
     assert terminal.modes() == terminal.before
 
 

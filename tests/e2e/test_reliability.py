@@ -1,0 +1,481 @@
+"""What goes wrong on real machines, done to the real program: it loses nothing and leaves nothing behind."""
+
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mycode.core.messages import AssistantMessage, ToolResult, UserMessage
+from mycode.session.store import Store
+from tests.support.program import Program, json_lines
+from tests.support.script import Answer, call, say
+from tests.support.scripted_server import ScriptedServer, serving
+from tests.support.terminal import Terminal
+
+# More by MYCODE_KILLS=200.
+KILLS = int(os.environ.get("MYCODE_KILLS", "40"))
+WIDE = "漢字 👩‍👩‍👧 ok 🇩🇪 é ｆｕｌｌ"
+
+
+@pytest.fixture
+def program(workspace: Path, tmp_path: Path) -> Program:
+    return Program(workspace, tmp_path / "home")
+
+
+def talking_to(program: Program, server: ScriptedServer) -> Program:
+    return replace(program, model_url=server.url)
+
+
+def start(program: Program, *arguments: str, **options: Any) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "mycode", *arguments],
+        cwd=program.cwd,
+        env=program.environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=options.pop("stdout", subprocess.PIPE),
+        stderr=options.pop("stderr", subprocess.PIPE),
+        text=True,
+        **options,
+    )
+
+
+def store_of(program: Program) -> Store:
+    return Store(program.home / "mycode" / "sessions")
+
+
+def orphans(messages: Sequence[dict[str, Any]]) -> list[str]:
+    """Calls without their one result right behind them, and results without a call, in a request."""
+    faults: list[str] = []
+    waiting: list[str] = []
+    for message in messages:
+        if message["role"] == "tool":
+            if message["tool_call_id"] in waiting:
+                waiting.remove(message["tool_call_id"])
+            else:
+                faults.append(f"stray result {message['tool_call_id']}")
+            continue
+        faults += [f"no result for {one}" for one in waiting]
+        waiting = [one["id"] for one in message.get("tool_calls") or ()]
+    return faults + [f"no result for {one}" for one in waiting]
+
+
+def gone(pid: int) -> bool:
+    """Whether a process has ended (or is only waiting to be collected)."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except OSError:
+        pass
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def wait_until(seen: Callable[[], bool], what: str) -> None:
+    end = time.monotonic() + 20
+    while not seen():
+        assert time.monotonic() < end, f"waited in vain for {what}"
+        time.sleep(0.01)
+
+
+# Killed
+
+
+class Busy:
+    """Four steps for each prompt, with two calls in the second; every text is there only once."""
+
+    def __init__(self) -> None:
+        self.requests: list[list[dict[str, Any]]] = []
+
+    def __call__(self, body: dict[str, Any]) -> Answer:
+        messages = body["messages"]
+        self.requests.append(messages)
+        last = max(place for place, message in enumerate(messages) if message["role"] == "user")
+        step = sum(1 for message in messages[last:] if message["role"] == "assistant")
+        mark = f"said-{len(self.requests)}"
+        if step == 0:
+            return call("execute_bash", {"command": f"echo {mark}; sleep 0.05"}, text=mark, pause=0.002)
+        if step == 1:
+            two = (call("create_file", {"path": f"{mark}.txt", "content": mark}), call("list_files", {"path": "."}))
+            return Answer(text=mark, calls=tuple(one.calls[0] for one in two), pause=0.002)
+        return say(f"{mark} and done", pause=0.002)
+
+
+def acknowledged(text: str) -> list[tuple[str, str]]:
+    """What stream-json had told before the end: texts of the model and results of tools."""
+    told: list[tuple[str, str]] = []
+    for line in text.splitlines(keepends=True):
+        if not line.endswith("\n"):
+            continue
+        event = json.loads(line)
+        if event["type"] not in ("assistant", "user"):
+            continue
+        content = event["message"]["content"]
+        for block in [{"type": "text", "text": content}] if isinstance(content, str) else content:
+            match block["type"]:
+                case "text":
+                    told.append((event["type"], block["text"]))
+                case "tool_use":
+                    told.append(("call", block["id"]))
+                case "tool_result":
+                    told.append(("result", block["tool_use_id"]))
+    return told
+
+
+def kept(program: Program) -> list[tuple[str, str]]:
+    """The same, as the newest session has it on disk."""
+    store = store_of(program)
+    found: list[tuple[str, str]] = []
+    latest = store.latest()
+    for entry in store.log(latest.id).read(1) if latest is not None else ():
+        match entry.message:
+            case UserMessage(text=text):
+                found.append(("user", text))
+            case AssistantMessage(text=text, tool_calls=calls):
+                found += [("assistant", text), *(("call", one.id) for one in calls)]
+            case ToolResult(call_id=call_id):
+                found.append(("result", call_id))
+            case None:
+                pass
+    store.close()
+    return found
+
+
+def test_killed_at_any_moment_nothing_that_was_told_is_lost_and_it_goes_on(program: Program, tmp_path: Path) -> None:
+    chance = random.Random(4711)
+    script = Busy()
+    with serving(script) as server:
+        own = talking_to(program, server)
+        began = time.monotonic()
+        assert own.ask("the first", "--yolo").returncode == 0
+        whole = time.monotonic() - began
+        for turn in range(KILLS):
+            out = tmp_path / f"out-{turn}"
+            with out.open("wb") as file:
+                running = start(
+                    own, "-c", "-p", f"go on {turn}", "--yolo", "--output-format", "stream-json", stdout=file
+                )
+                try:
+                    running.wait(chance.uniform(0.1, 1.1) * whole)
+                except subprocess.TimeoutExpired:
+                    running.kill()
+                _, said = running.communicate()
+            assert running.returncode in (0, -signal.SIGKILL), said
+            told = acknowledged(out.read_text())
+            assert [one for one in told if one not in kept(own)] == [], f"lost in turn {turn}"
+        last = own.ask("the last", "-c", "--yolo")
+    assert (last.returncode, last.stdout.endswith("and done\n")) == (0, True)
+    assert [fault for request in script.requests for fault in orphans(request)] == []
+    whole_session = own.run("sessions", "verify", "the first")
+    assert (whole_session.returncode, whole_session.stderr) == (0, "Whole and unaltered.\n")
+
+
+@pytest.mark.parametrize(("ending", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
+def test_a_signal_ends_a_prompt_with_its_code_and_all_is_saved(
+    program: Program, tmp_path: Path, ending: signal.Signals, code: int
+) -> None:
+    command = f"sleep 1000 & echo $! > {tmp_path}/pid; echo begun; wait"
+    with serving([call("execute_bash", {"command": command}, text="I wait for it.")]) as server:
+        running = start(talking_to(program, server), "-p", "go", "--yolo")
+        wait_until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip() != "", "the command")
+        running.send_signal(ending)
+        out, said = running.communicate(timeout=30)
+    assert (running.returncode, out) == (code, "")
+    assert "what was said so far is kept" in said
+    assert ("assistant", "I wait for it.") in kept(program)
+    assert gone(int((tmp_path / "pid").read_text()))
+    with serving([say("On we go.")]) as server:
+        again = talking_to(program, server).ask("and now?", "-c")
+        faults = orphans(server.asked[-1].body["messages"])
+    assert (again.stdout, faults) == ("On we go.\n", [])
+
+
+def test_what_a_command_left_in_the_background_ends_with_the_program(program: Program, tmp_path: Path) -> None:
+    command = (
+        f"sleep 1000 & echo $! > {tmp_path}/one; disown; setsid sleep 1000 & echo $! > {tmp_path}/two; "
+        f"(nohup sleep 1000 >/dev/null 2>&1 & echo $! > {tmp_path}/three)"
+    )
+    job = call("execute_bash", {"command": f"echo $$ > {tmp_path}/four; exec sleep 1000", "background": True})
+    wait = call("execute_bash", {"command": f"until [ -s {tmp_path}/four ]; do sleep 0.01; done"})
+    with serving([call("execute_bash", {"command": command}), job, wait, say("Done.")]) as server:
+        done = talking_to(program, server).ask("go", "--yolo")
+    pids = [int((tmp_path / name).read_text()) for name in ("one", "two", "three", "four")]
+    assert (done.stdout, done.returncode) == ("Done.\n", 0)
+    wait_until(lambda: all(map(gone, pids)), "every child to end")
+
+
+def test_commands_end_even_when_the_program_is_killed(program: Program, tmp_path: Path) -> None:
+    command = f"setsid sleep 1000 & echo $! > {tmp_path}/one; echo $$ > {tmp_path}/two; wait; sleep 1000"
+    with serving([call("execute_bash", {"command": command})]) as server:
+        running = start(talking_to(program, server), "-p", "go", "--yolo")
+        wait_until(lambda: (tmp_path / "two").exists() and (tmp_path / "two").read_text().strip() != "", "the command")
+        running.kill()
+        running.communicate()
+    pids = [int((tmp_path / name).read_text()) for name in ("one", "two")]
+    wait_until(lambda: all(map(gone, pids)), "every child to end")
+
+
+# Too much, too full, too odd
+
+
+def test_a_full_disk_is_said_and_what_was_kept_stays_whole(program: Program) -> None:
+    with serving([say("Kept.")]) as server:
+        assert talking_to(program, server).ask("the first").returncode == 0
+    files = list((program.home / "mycode" / "sessions").iterdir())
+    room = max(file.stat().st_size for file in files)
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+
+    with serving([say("Not kept. " * 40_000), say("Kept again.")]) as server:
+        own = talking_to(program, server)
+        running = start(own, "-c", "-p", "the second", preexec_fn=limit)
+        out, said = running.communicate(timeout=60)
+        after = own.ask("the third", "-c")
+        faults = orphans(server.asked[-1].body["messages"])
+    assert out.startswith("Not kept.")
+    assert "is kept in memory" in said or "could not be" in said
+    assert "Traceback" not in said
+    assert (after.stdout, after.returncode, faults) == ("Kept again.\n", 0, [])
+    assert ("assistant", "Kept.") in kept(program)
+    assert program.run("sessions", "verify", "the first").returncode == 0
+
+
+def test_settings_stay_whole_when_the_disk_is_full(program: Program) -> None:
+    assert program.run("config", "set", "repl.vi", "true").returncode == 0
+    before = (program.home / "mycode" / "settings.toml").read_text()
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4, 4))
+
+    running = start(program, "config", "set", "repl.theme", "light", preexec_fn=limit)
+    _, said = running.communicate(timeout=60)
+    assert (running.returncode, "Traceback" in said) == (52, False)
+    assert "It is as it was." in said
+    assert (program.home / "mycode" / "settings.toml").read_text() == before
+
+
+def test_a_gigabyte_of_output_takes_little_memory(program: Program) -> None:
+    with serving([call("execute_bash", {"command": "yes | head -c 1000000000"}), say("Much.")]) as server:
+        running = start(talking_to(program, server), "-p", "go", "--yolo", stderr=subprocess.DEVNULL)
+        assert running.stdout is not None
+        out = running.stdout.read()
+        running.stdout.close()
+        _, status, usage = os.wait4(running.pid, 0)
+        running.returncode = os.waitstatus_to_exitcode(status)
+        result = server.asked[-1].body["messages"][-1]["content"]
+    megabytes = usage.ru_maxrss / (1024 if sys.platform == "linux" else 1024 * 1024)
+    assert (out, running.returncode) == ("Much.\n", 0)
+    assert "exit code: 0" in json.dumps(result)
+    assert megabytes < 200
+
+
+def test_binary_output_reaches_nobody_raw(program: Program) -> None:
+    script = [
+        call("execute_bash", {"command": "head -c 1000000 /dev/urandom; printf '\\033]0;owned\\007\\000\\233'"}),
+        call("read_file", {"path": "noise.bin"}),
+        say("Noise."),
+    ]
+    (program.cwd / "noise.bin").write_bytes(os.urandom(100_000) + b"\0\x1b]0;owned\x07")
+    with serving(script) as server:
+        own = talking_to(program, server)
+        done = own.ask("go", "--yolo", "--output-format", "stream-json")
+        shown = own.run("history", "--full")
+    assert done.returncode == 0
+    assert json_lines(done.stdout)[-1]["result"] == "Noise."
+    assert {sign for sign in done.stdout + done.stderr + shown.stdout if sign < " " and sign not in "\n\t"} == set()
+
+
+# Side by side
+
+
+def test_several_prompts_in_one_folder_do_not_disturb_each_other(program: Program) -> None:
+    def answer(body: dict[str, Any]) -> Answer:
+        if body["messages"][-1]["role"] == "user":
+            return call("create_file", {"path": "shared.txt", "content": "x"}, pause=0.01)
+        words = json.dumps(body["messages"][1]["content"])
+        return say(f"done {words.count('prompt')} {[n for n in '0123' if f'prompt {n}' in words]}")
+
+    with serving(answer) as server:
+        own = talking_to(program, server)
+        running = [start(own, "-p", f"prompt {number}", "--yolo") for number in range(4)]
+        outs = [one.communicate(timeout=60)[0] for one in running]
+    assert outs == [f"done 1 {[str(number)]}\n" for number in range(4)]
+    listed = json.loads(own.run("sessions", "list", "--json").stdout)
+    assert sorted(info["title"] for info in listed) == [f"prompt {number}" for number in range(4)]
+    assert [own.run("sessions", "verify", info["id"]).returncode for info in listed] == [0] * 4
+
+
+def test_settings_changed_by_several_at_once_are_all_there(program: Program) -> None:
+    keys = [("repl.vi", "true"), ("repl.theme", "light"), ("tools.bash_timeout", "33"), ("session.max_steps", "44")]
+    keys += [
+        ("model.effort", "low"),
+        ("repl.editor", "nano"),
+        ("model.context_window", "9000"),
+        ("tools.output_limit", "5000"),
+    ]
+    running = [start(program, "config", "set", key, value) for key, value in keys]
+    said = [one.communicate(timeout=60)[1] for one in running]
+    assert [one.returncode for one in running] == [0] * len(keys), said
+    text = (program.home / "mycode" / "settings.toml").read_text()
+    assert [key for key, _ in keys if f"{key.rpartition('.')[2]} = " not in text] == []
+    assert sorted(path.name for path in (program.home / "mycode").iterdir() if path.name.endswith(".tmp")) == []
+
+
+def test_a_session_that_is_open_elsewhere_is_not_written_to(program: Program) -> None:
+    with serving([say("First."), Answer(fault="hang"), say("In a copy.")]) as server:
+        own = talking_to(program, server)
+        own.ask("the first")
+        running = start(own, "-c", "-p", "the second")
+        wait_until(lambda: len(server.asked) == 2, "the second request")
+        refused = own.ask("the third", "-c")
+        copy = own.ask("the third", "-c", "--fork-session")
+        running.terminate()
+        running.communicate(timeout=30)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "is open in another mycode" in refused.stderr
+    assert "--fork-session" in refused.stderr
+    assert copy.stdout == "In a copy.\n"
+
+
+# The terminal
+
+
+@pytest.fixture
+def chat(program: Program) -> Iterator[Callable[..., Terminal]]:
+    opened: list[Terminal] = []
+
+    def starting(server: ScriptedServer, *options: str, term: str = "xterm-256color", **size: int) -> Terminal:
+        own = talking_to(program, server)
+        env = {**own.environment(), "TERM": term}
+        terminal = Terminal.python("-P", "-m", "mycode", *options, cwd=own.cwd, env=env, **size)
+        opened.append(terminal)
+        return terminal
+
+    yield starting
+    for terminal in opened:
+        terminal.close()
+
+
+def ready(terminal: Terminal) -> Terminal:
+    terminal.wait_for("openai/scripted")
+    return terminal
+
+
+@pytest.mark.parametrize(("ending", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize("plain", [False, True])
+def test_a_signal_ends_a_chat_with_its_code_and_gives_the_terminal_back(
+    program: Program, chat: Callable[..., Terminal], tmp_path: Path, ending: signal.Signals, code: int, plain: bool
+) -> None:
+    command = f"sleep 1000 & echo $! > {tmp_path}/pid; wait"
+    with serving([call("execute_bash", {"command": command}, text="I wait for it.")]) as server:
+        terminal = chat(server, "--yolo", *(["--plain"] if plain else []))
+        if not plain:
+            ready(terminal)
+        terminal.send("go on\r")
+        wait_until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip() != "", "the command")
+        os.kill(terminal.child.pid, ending)
+        assert terminal.wait_end() == code
+    assert terminal.modes() == terminal.before
+    assert ("assistant", "I wait for it.") in kept(program)
+    assert gone(int((tmp_path / "pid").read_text()))
+
+
+def test_a_signal_during_the_start_gives_the_terminal_back(chat: Callable[..., Terminal]) -> None:
+    with serving([say("hi")]) as server:
+        terminal = chat(server)
+        terminal.wait_for(">")
+        os.kill(terminal.child.pid, signal.SIGTERM)
+        assert terminal.wait_end() == 143
+    assert terminal.modes() == terminal.before
+
+
+def test_a_line_that_drops_ends_the_chat_and_all_is_saved(
+    program: Program, chat: Callable[..., Terminal], tmp_path: Path
+) -> None:
+    command = f"sleep 1000 & echo $! > {tmp_path}/pid; wait"
+    with serving([call("execute_bash", {"command": command}, text="I wait for it.")]) as server:
+        terminal = ready(chat(server, "--yolo"))
+        terminal.send("go on\r")
+        wait_until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip() != "", "the command")
+        pid = terminal.child.pid
+        terminal.child.ptyproc.fileobj.close()
+        terminal.child.closed = terminal.child.ptyproc.closed = True
+        wait_until(lambda: gone(pid), "the program to end")
+    assert ("assistant", "I wait for it.") in kept(program)
+    wait_until(lambda: gone(int((tmp_path / "pid").read_text())), "the command to end")
+
+
+@pytest.mark.parametrize("columns", [1, 7, 20, 80, 300])
+def test_a_chat_works_at_any_width_with_wide_letters(chat: Callable[..., Terminal], columns: int) -> None:
+    text = f"# {WIDE}\n\n| {WIDE} | b |\n|---|---|\n| 1 | {WIDE} |\n\n```\n{WIDE * 5}\n```\n\nThe end."
+    look = call("execute_bash", {"command": f"echo '{WIDE}'"}, text=WIDE)
+    with serving([look, say(text, pause=0.001)]) as server:
+        terminal = chat(server, "--yolo", columns=columns)
+        terminal.send(f"{WIDE}\r")
+        terminal.wait(lambda seen: "end." in seen.everything.replace("\n", ""), "the end")
+        terminal.send("\x04")
+        assert terminal.wait_end() == 0
+    assert terminal.modes() == terminal.before
+    assert "Traceback" not in terminal.everything
+
+
+def test_a_resize_in_mid_stream_leaves_one_copy_of_everything(chat: Callable[..., Terminal]) -> None:
+    lines = "\n\n".join(f"paragraph number {number}" for number in range(30))
+    with serving([say(f"{lines}\n\nThe end.", piece=20, pause=0.01)]) as server:
+        terminal = ready(chat(server, columns=100))
+        terminal.send("tell\r")
+        for columns, rows, line in ((60, 20, 2), (120, 30, 8), (40, 12, 14), (100, 24, 20)):
+            terminal.wait_for(f"paragraph number {line}")
+            terminal.resize(columns, rows)
+        terminal.wait_for("The end.")
+        terminal.send("\x04")
+        assert terminal.wait_end() == 0
+    # A terminal that shrinks may drop rows from its top; what it shows, it shows once.
+    shown = [terminal.everything.count(f"paragraph number {number}\n") for number in range(30)]
+    assert (max(shown), shown[22:]) == (1, [1] * 8)
+
+
+@pytest.mark.parametrize("term", ["dumb", "unknown"])
+def test_a_terminal_that_cannot_draw_gets_no_control_sequence(chat: Callable[..., Terminal], term: str) -> None:
+    with serving([call("list_files", {}), say("**All** done.")]) as server:
+        terminal = chat(server, term=term)
+        terminal.send("hello\r")
+        terminal.wait_for("done.")
+        terminal.send("\x04")
+        assert terminal.wait_end() == 0
+    assert b"\x1b" not in terminal.raw
+    assert terminal.modes() == terminal.before
+
+
+def test_without_a_terminal_the_input_is_the_prompt(program: Program) -> None:
+    with serving([say("**Fine** 漢字.")]) as server:
+        done = talking_to(program, server).run(stdin="how are you?")
+    assert (done.stdout, done.returncode) == ("**Fine** 漢字.\n", 0)
+    assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_a_chat_whose_output_goes_to_a_file_draws_nothing(program: Program, tmp_path: Path) -> None:
+    with serving([say("To the file.")]) as server:
+        own = talking_to(program, server)
+        command = f"exec {sys.executable} -P -m mycode > {tmp_path}/out 2>&1"
+        terminal = Terminal(["/bin/sh", "-c", command], cwd=own.cwd, env=own.environment())
+        terminal.send("hello\r")
+        out = tmp_path / "out"
+        wait_until(lambda: out.exists() and "To the file." in out.read_text(), "the answer")
+        terminal.send("\x04")
+        assert terminal.wait_end() == 0
+        terminal.close()
+    assert "\x1b" not in (tmp_path / "out").read_text()
+    assert terminal.raw.count(b"\x1b") == 0
