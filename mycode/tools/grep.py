@@ -6,7 +6,6 @@ import asyncio
 import json
 import re
 import subprocess
-from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -135,7 +134,11 @@ def _hits(out: bytes, path: str | None) -> Iterator[Hit]:
 
 def _text(lines: dict[str, str]) -> str:
     """A matched line; one that is no UTF-8 comes as base64."""
-    return lines["text"] if "text" in lines else b64decode(lines["bytes"]).decode("utf-8", "replace")
+    if "text" in lines:
+        return lines["text"]
+    from base64 import b64decode
+
+    return b64decode(lines["bytes"]).decode("utf-8", "replace")
 
 
 def _by_python(expression: re.Pattern[str], target: Path, files: list[str]) -> Iterator[Hit]:
