@@ -27,7 +27,7 @@ _SETTINGS_INTRO = """\
 `mycode` reads TOML. Highest first: the machine's `/etc/mycode/settings.toml`, the command line, `MYCODE_*` variables,
 `.mycode/settings.local.toml` and `.mycode/settings.toml` of a trusted project (they may tighten, never loosen), your own
 `settings.toml`, the defaults below. `mycode config show --origin` says where each value came from. Any key can be set for one
-run by `--set context.auto.trigger_ratio=0.7`, or by a variable: `MYCODE_CONTEXT__AUTO__TRIGGER_RATIO=0.7`.
+run by `--set context.auto.trigger_ratio=0.75`, or by a variable: `MYCODE_CONTEXT__AUTO__TRIGGER_RATIO=0.75`.
 """
 _EVENTS_INTRO = """\
 Everything that can be seen happening arrives as one of these values. Front ends consume them, nobody prints from below.

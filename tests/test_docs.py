@@ -96,6 +96,19 @@ def test_every_example_of_settings_is_understood(page: Path) -> None:
         msgspec.convert(tomllib.loads(example), Settings, strict=True)
 
 
+def test_every_setting_named_for_one_run_is_understood() -> None:
+    from mycode.config.folders import Folders
+    from mycode.config.load import load
+
+    nowhere = Folders(ROOT / "none", ROOT / "none", ROOT / "none")
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    named = dict(re.findall(r"(MYCODE_\w+__\w+)=([\w.]+)", text))
+    for key, value in re.findall(r"--set ([\w.]+)=([\w.]+)", text):
+        named["MYCODE_" + key.upper().replace(".", "__")] = value
+    assert named
+    assert len(load(nowhere, env=named, flags={}).origins) == len(named)
+
+
 def test_every_option_named_in_a_page_exists() -> None:
     known = set(re.findall(r"(?<![\w-])--?[a-z][\w-]*", (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")))
     unknown = []
