@@ -103,7 +103,7 @@ def test_every_setting_named_for_one_run_is_understood() -> None:
     nowhere = Folders(ROOT / "none", ROOT / "none", ROOT / "none")
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     named = dict(re.findall(r"(MYCODE_\w+__\w+)=([\w.]+)", text))
-    for key, value in re.findall(r"--set ([\w.]+)=([\w.]+)", text):
+    for key, value in re.findall(r"--set ([a-z][\w.]*)=([\w.]+)", text):
         named["MYCODE_" + key.upper().replace(".", "__")] = value
     assert named
     assert len(load(nowhere, env=named, flags={}).origins) == len(named)
@@ -149,8 +149,8 @@ def _foreign() -> dict[str, re.Pattern[str]]:
     places = [
         "/wo" + r"rk/(?:main|shared|venv|lead|scratch)",
         "/ro" + "ot/",
-        r"/home/(?!me\b)\w+/",
-        r"/Users/(?!me\b)\w+/",
+        r"/home/(?!(?:me|ada|user)\b)\w+/",
+        r"/Users/(?!(?:me|ada|user)\b)\w+/",
     ]
     makers = [
         "co-auth" + "ored-by",
