@@ -11,6 +11,7 @@ from mycode.cli.run import Run
 from mycode.cli.wiring import Workplace
 from mycode.config.describe import toml
 from mycode.context.forecast import Forecast
+from mycode.core.checkpoints import Rewinder
 from mycode.core.errors import InputError
 from mycode.core.messages import AssistantMessage, UserMessage
 from mycode.core.models import ModelRequest
@@ -139,6 +140,10 @@ class ChatServices:
         except OSError as error:
             raise InputError(f"{file} cannot be written: {error.strerror or error}.") from error
         return str(file)
+
+    @property
+    def rewinder(self) -> Rewinder | None:
+        return self._place.checkpoints
 
     def init_prompt(self) -> str:
         return _INIT_PROMPT

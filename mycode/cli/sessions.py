@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -144,7 +145,10 @@ def delete(name: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do
             if not sys.stdin.isatty():
                 raise UsageError(f"Deleting {info.id} cannot be undone; say --yes.")
             typer.confirm(f"Delete {line_of(info)}? This cannot be undone.", abort=True, err=True)
+        origin = store.origin(info.id)
         store.delete(info.id)
+        if not store.has_family(origin):
+            shutil.rmtree(store.folder.parent / "checkpoints" / origin, ignore_errors=True)
     typer.echo(f"Deleted {info.id}.", err=True)
     return 0
 

@@ -6,6 +6,7 @@ import gc
 import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mycode.agent.environment import look_around, read_memory
@@ -126,12 +127,21 @@ class Workplace:
 
     def _checkpoints(self, session_id: str) -> Checkpoints:
         """Keeps the files from before each turn that may change them."""
+        import hashlib
+
         from mycode.session.checkpoints import Checkpoints
+
+        # Forks share the states of their common past; those of another workspace are never applied to this one.
+        workspace = hashlib.sha256(os.fsencode(self.run.root)).hexdigest()[:16]
+
+        def folder(of: str) -> Path:
+            return self.run.folders.data / "checkpoints" / self.store.origin(of) / workspace
 
         looks = set(self.registry.names()) - CHANGING
         return Checkpoints(
             self.run.root,
-            self.run.folders.data / "checkpoints" / session_id,
+            folder(session_id),
+            folder_of=folder,
             env=self.run.env,
             changes=lambda call: call.name not in looks,
         )

@@ -4,7 +4,7 @@ SHEET = """\
 Enter            send; while the agent works: queue
 Ctrl-J           new line (also Alt-Enter, or a backslash before Enter)
 Esc              interrupt; what was done so far is kept
-Esc Esc          clear the draft
+Esc Esc          clear the draft; on an empty line: go back to before a turn
 Up               on an empty line: take the last queued prompt back; else earlier prompts
 Ctrl-R           search earlier prompts
 Tab              complete /commands, their arguments and @files

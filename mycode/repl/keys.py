@@ -72,6 +72,8 @@ def bindings(prompt: InputLine) -> KeyBindings:
             buffer.reset()
         elif desk.busy:
             desk.interrupt()
+        else:
+            desk.rewind()
 
     @keys.add("c-c")
     @keys.add(Keys.SIGINT)

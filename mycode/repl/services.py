@@ -9,6 +9,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from mycode.context.forecast import Forecast
+from mycode.core.checkpoints import Rewinder
 from mycode.core.entries import Entry
 from mycode.core.events import ContextChanged, Event
 from mycode.core.messages import Image
@@ -101,6 +102,8 @@ class Conversation(Protocol):
 
     def rewind(self, seq: int) -> str: ...
 
+    def checkpoint_before(self, seq: int) -> str | None: ...
+
 
 class ModelChoice(Struct, frozen=True):
     """A model that `/model` offers; `note` says where it comes from or what it costs."""
@@ -155,6 +158,11 @@ class Services(Protocol):
 
     def export(self, path: str, form: str) -> str:
         """Writes the session as `md`, `html` or `jsonl`; gives back where to."""
+        ...
+
+    @property
+    def rewinder(self) -> Rewinder | None:
+        """Takes the files back to a checkpoint of the open session; None where none are kept."""
         ...
 
     def init_prompt(self) -> str:

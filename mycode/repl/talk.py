@@ -150,6 +150,9 @@ class Repl:
     def help(self) -> None:
         self.write(Text("\n" + SHEET))
 
+    def rewind(self) -> None:
+        self.submit("/rewind")
+
     def leave(self) -> None:
         self._leaving = True
         self._queue.clear()
@@ -184,6 +187,9 @@ class Repl:
 
     async def read(self, label: str) -> str:
         return await self._screen.read(label)
+
+    async def choose(self, choices: dict[str, str], *, escape: str) -> str:
+        return await self._screen.choose(choices, escape=escape)
 
     async def follow(self, events: AsyncGenerator[Event]) -> list[Event]:
         """Shows events as they come, and gives them back."""

@@ -21,8 +21,8 @@ class Checkpoints:
     """The states of one workspace for one session, kept in `folder`: one before the first change of each turn.
 
     Ignored files, repositories inside the workspace and files over 10 MB are never kept nor touched. `changes` says of
-    a call whether it may change files; `warn` is told, once each, what cannot be kept. A `Checkpointer` and a
-    `Rewinder`.
+    a call whether it may change files; `warn` is told, once each, what cannot be kept; `folder_of` gives the folder of
+    a session that is opened later. A `Checkpointer` and a `Rewinder`.
     """
 
     def __init__(
@@ -34,8 +34,13 @@ class Checkpoints:
         changes: Callable[[ToolCall], bool] = lambda _: True,
         warn: Callable[[str], None] = lambda _: None,
         limits: Limits = LIMITS,
+        folder_of: Callable[[str], Path] | None = None,
     ) -> None:
-        self._snapshots = Snapshots(workspace, folder, os.environ if env is None else env, limits)
+        self._folder_of = folder_of
+        self._open: Callable[[Path], Snapshots] = lambda place: Snapshots(
+            workspace, place, os.environ if env is None else env, limits
+        )
+        self._snapshots = self._open(folder)
         self._changes = changes
         self._warn = warn
         self._warned: set[str] = set()
@@ -47,6 +52,12 @@ class Checkpoints:
     def state(self) -> str:
         """`on`, or `off: ...` with the reason."""
         return f"off: {self._off}" if self._off else "on"
+
+    def opened(self, session_id: str) -> None:
+        """Another session is kept from now on: its turns are numbered anew, its states may lie elsewhere."""
+        self._turn = None
+        if self._folder_of is not None:
+            self._snapshots = self._open(self._folder_of(session_id))
 
     async def before(self, call: ToolCall, turn: int) -> str | None:
         """Told of every call before it runs; keeps the workspace before the first one of a turn that may change it."""

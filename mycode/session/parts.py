@@ -62,6 +62,10 @@ class Checkpointer(Protocol):
         """Told of every call before it runs; the id of a checkpoint just made, None when none was needed."""
         ...
 
+    def opened(self, session_id: str) -> None:
+        """Told which session is kept from now on."""
+        ...
+
     async def settle(self) -> None:
         """Told after a turn that took a checkpoint: what differs later was changed by somebody else."""
         ...

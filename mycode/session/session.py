@@ -294,6 +294,8 @@ class Session:
         self._context.restore(self._log)
         previous, self._id = getattr(self, "_id", session_id), session_id
         self._archive.session_id = session_id
+        if self._checkpointer is not None:
+            self._checkpointer.opened(session_id)
         self._title = info.title
         self._trouble = ""
         self._totals = Totals(self._log)

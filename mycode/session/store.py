@@ -239,6 +239,15 @@ class Store:
         self._held.add(number)
         return fork_id
 
+    def origin(self, session_id: str) -> str:
+        """The session that this one was forked from first; itself if it is no fork."""
+        row = self.database.row(_FIRST_OF, (self.number(session_id),))
+        return session_id if row is None else cast("str", row[0])
+
+    def has_family(self, origin: str) -> bool:
+        """Whether this session, or a fork of it or of one of those, is still there."""
+        return self.database.row(_ANY_OF, (origin,)) is not None
+
     def delete(self, session_id: str) -> None:
         """Deletes a session for good; forks of it keep their past. Raises `SessionHeld` if it is open elsewhere."""
         number = self.number(session_id)
@@ -309,6 +318,16 @@ def clean(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
+_FIRST_OF = (
+    "WITH RECURSIVE up(id, base) AS (SELECT id, base FROM sessions WHERE n = ? "
+    "UNION ALL SELECT s.id, s.base FROM sessions s JOIN up ON s.n = up.base) "
+    "SELECT id FROM up WHERE base IS NULL"
+)
+_ANY_OF = (
+    "WITH RECURSIVE down(n, deleted) AS (SELECT n, deleted FROM sessions WHERE id = ? "
+    "UNION ALL SELECT s.n, s.deleted FROM sessions s JOIN down ON s.base = down.n) "
+    "SELECT 1 FROM down WHERE deleted = 0"
+)
 _LISTED = (
     "SELECT s.id, s.created, s.updated, s.cwd, s.title, s.model, s.messages, s.tokens, s.last_seq, b.id, s.base_seq "
     "FROM sessions s LEFT JOIN sessions b ON b.n = s.base"

@@ -52,6 +52,10 @@ class FakeShell:
     async def read(self, label: str) -> str:
         return self._answers.pop(0)
 
+    async def choose(self, choices: dict[str, str], *, escape: str) -> str:
+        answer = self._answers.pop(0)
+        return answer if answer in choices else escape
+
     def submit(self, text: str) -> None:
         self.submitted.append(text)
 

@@ -54,6 +54,9 @@ class FakeDesk:
     def help(self) -> None:
         self.asked.append("help")
 
+    def rewind(self) -> None:
+        self.asked.append("rewind")
+
     def leave(self) -> None:
         self.asked.append("leave")
         assert self.prompt is not None
@@ -141,6 +144,11 @@ async def test_escape_twice_clears_the_draft() -> None:
         typist.type(ESC + ESC)
         await typist.draft("")
         assert typist.desk.asked == []
+
+
+async def test_escape_twice_on_an_empty_line_goes_back() -> None:
+    async with prompting() as typist:
+        assert await typist.sent(ESC + ESC) == ["rewind"]
 
 
 async def test_control_c_clears_then_hints_then_leaves() -> None:

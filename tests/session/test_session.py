@@ -107,6 +107,9 @@ async def test_a_checkpoint_is_taken_before_a_call_runs(tmp_path: Path) -> None:
         async def settle(self) -> None:
             self.settled += 1
 
+        def opened(self, session_id: str) -> None:
+            self.settled = 0
+
     async def turn(context: ContextManager) -> AsyncGenerator[Event]:
         yield ToolStarted(structs.replace(BASH, name="grep"), "grep x")
         yield ToolStarted(BASH, "execute_bash make")

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Seque
 from contextlib import aclosing
 
 from mycode.context.forecast import Forecast
+from mycode.core.checkpoints import Rewinder
 from mycode.core.entries import Entry, Note
 from mycode.core.errors import SessionError
 from mycode.core.events import (
@@ -43,6 +44,7 @@ class ScriptedSession:
         self.id = "abc123"
         self.title = "a talk"
         self.prompts: list[str] = []
+        self.checkpoints: dict[int, str] = {}
         self.log: list[Entry] = []
         self.done: list[str] = []
         self.records: list[Entry] = []
@@ -167,6 +169,9 @@ class ScriptedSession:
         self.id = name
         return name
 
+    def checkpoint_before(self, seq: int) -> str | None:
+        return self.checkpoints.get(seq)
+
     def rewind(self, seq: int) -> str:
         self.log = self.log[: seq - 1]
         return self.id
@@ -188,6 +193,7 @@ class ScriptedServices:
         self.model_name = "test/model"
         self.mode: Mode = "default"
         self.done: list[str] = []
+        self.rewinder: Rewinder | None = None
 
     def forecast(self) -> Forecast:
         return Forecast(7, 0.034, 0.1, 0.3)

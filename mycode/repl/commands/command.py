@@ -49,6 +49,10 @@ class Shell(Protocol):
 
     async def read(self, label: str) -> str: ...
 
+    async def choose(self, choices: dict[str, str], *, escape: str) -> str:
+        """The key that was pressed, one of `choices`; Esc counts as `escape`."""
+        ...
+
     def submit(self, text: str) -> None:
         """A prompt, as if it had been typed."""
         ...

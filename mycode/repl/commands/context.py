@@ -92,14 +92,6 @@ async def unpin(shell: Shell, arguments: Arguments) -> None:
     _told(shell, shell.session.unpin(arguments.text("what")))
 
 
-async def rewind(shell: Shell, arguments: Arguments) -> None:
-    before = shell.session.id
-    (seq,) = _seqs(arguments.text("message"))[:1]
-    shell.session.rewind(seq)
-    shell.reopened()
-    shell.say(f"Back to before m{seq}, in a copy. What came after is kept: /resume {before}.")
-
-
 def _forecast(services: Services) -> Forecast:
     guess = services.forecast()
     return Forecast(
@@ -196,12 +188,5 @@ COMMANDS = (
         unpin,
         positionals=(Positional("what", "its number, or its text", required=True, rest=True),),
         examples=("/unpin 1",),
-    ),
-    Command(
-        "rewind",
-        "Go back to before a message, in a copy",
-        rewind,
-        positionals=(Positional("message", "such as m12", required=True),),
-        examples=("/rewind m12",),
     ),
 )

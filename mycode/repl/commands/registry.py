@@ -1,6 +1,6 @@
 """All slash commands there are."""
 
-from mycode.repl.commands import context, history, manual, model, permissions, session
+from mycode.repl.commands import context, history, manual, model, permissions, rewind, session
 from mycode.repl.commands.command import Registry
 
 
@@ -11,6 +11,7 @@ def standard() -> Registry:
             *manual.COMMANDS,
             *context.COMMANDS,
             *history.COMMANDS,
+            *rewind.COMMANDS,
             *session.COMMANDS,
             *model.COMMANDS,
             *permissions.COMMANDS,
