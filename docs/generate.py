@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import importlib
 import inspect
 import itertools
@@ -60,7 +61,8 @@ def settings_page() -> str:
         rows = ["| key | default | meaning |", "|---|---|---|"]
         for field in fields:
             default = "unset" if field.default is None else _toml(field.default)
-            rows.append(f"| `{field.name}` | `{default}` | {said.get(field.name, '')} |")
+            meaning = " ".join(part for part in (said.get(field.name, ""), _choices(field.type)) if part)
+            rows.append(f"| `{field.name}` | `{default}` | {meaning} |")
         parts.append("\n".join(rows) + "\n")
     return "\n".join(part for part in parts if part)
 
@@ -77,6 +79,15 @@ def events_page() -> str:
             parts.append(text + "\n")
         rows = ["| field | type |", "|---|---|"]
         rows += [f"| `{name}` | `{_type_name(hint)}` |" for name, hint in typing.get_type_hints(kind).items()]
+        parts.append("\n".join(rows) + "\n")
+    parts.append("# The values inside\n")
+    for struct in _values(typing.get_args(events.Event)):
+        parts.append(f"## `{struct.__name__}`\n")
+        text = inspect.cleandoc(struct.__doc__ or "")
+        if text and not text.startswith(struct.__name__ + "("):
+            parts.append(text + "\n")
+        rows = ["| field | type |", "|---|---|"]
+        rows += [f"| `{name}` | `{_type_name(hint)}` |" for name, hint in typing.get_type_hints(struct).items()]
         parts.append("\n".join(rows) + "\n")
     parts.append(_STREAM_JSON)
     return "\n".join(parts)
@@ -135,6 +146,7 @@ Only a finished turn, with nothing denied and nothing cut off, exits with 0.
 | 57 | the turn finished, but a tool call was not permitted |
 | 59 | a question had to be put and nobody could be asked |
 | 75 | the provider is overloaded, unreachable or limits the rate: worth trying again later |
+| 129 | the terminal was closed |
 | 130 | interrupted |
 | 143 | terminated |
 
@@ -220,6 +232,31 @@ def _toml(value: object) -> str:
             return str(value)
 
 
+def _values(kinds: tuple[_Table, ...]) -> list[_Table]:
+    """The structs that events hold, and those that these hold, each once, in the order of their first mention."""
+    found: list[_Table] = []
+    waiting: list[object] = [hint for kind in kinds for hint in typing.get_type_hints(kind).values()]
+    while waiting:
+        hint = waiting.pop(0)
+        waiting = [*typing.get_args(hint), *waiting]
+        if _is_table(hint) and hint not in found:
+            struct = typing.cast("_Table", hint)
+            found.append(struct)
+            waiting = [*typing.get_type_hints(struct).values(), *waiting]
+    return found
+
+
+def _choices(hint: object) -> str:
+    values = _literals(hint)
+    return f"One of {', '.join(f'`{value}`' for value in values)}." if values else ""
+
+
+def _literals(hint: object) -> tuple[object, ...]:
+    if typing.get_origin(hint) is typing.Literal:
+        return typing.get_args(hint)
+    return tuple(value for part in typing.get_args(hint) for value in _literals(part))
+
+
 def _type_name(hint: object) -> str:
     if isinstance(hint, types.UnionType):
         return " or ".join(_type_name(part) for part in typing.get_args(hint))
@@ -227,6 +264,15 @@ def _type_name(hint: object) -> str:
         return ", ".join(f'"{value}"' for value in typing.get_args(hint))
     if hint is type(None):
         return "null"
+    match typing.get_origin(hint), typing.get_args(hint):
+        case builtins.tuple, (item, builtins.Ellipsis):
+            return f"list of {_type_name(item)}"
+        case builtins.tuple, items:
+            return f"list of {', '.join(_type_name(item) for item in items)}"
+        case builtins.dict, _:
+            return "object"
+        case _:
+            pass
     if isinstance(hint, type) and not typing.get_args(hint):
         return hint.__name__
     return str(hint).replace("typing.", "")

@@ -10,6 +10,8 @@ from types import ModuleType
 
 import pytest
 
+from mycode.core import errors
+
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 PAGES = sorted([README, ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")])
@@ -49,6 +51,14 @@ def _tracked() -> list[Path]:
 def test_a_generated_page_says_what_the_program_says(page: str) -> None:
     written = (ROOT / "docs" / page).read_text(encoding="utf-8")
     assert written == _generator().pages()[page], "run python docs/generate.py"
+
+
+def test_every_exit_code_of_an_error_is_explained() -> None:
+    page = (ROOT / "docs" / "exit-codes.md").read_text(encoding="utf-8")
+    explained = {int(code) for code in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)}
+    used = {kind.exit_code for kind in vars(errors).values() if isinstance(kind, type) and hasattr(kind, "exit_code")}
+    assert used <= explained
+    assert all(kind in page for kind, value in vars(errors).items() if isinstance(value, type))
 
 
 def test_the_readme_begins_with_exactly_two_commands_and_the_second_is_what_ci_runs() -> None:

@@ -9,13 +9,13 @@ MycodeError                 1   something failed after it was tried
 ├── TrustError             55   the folder is not trusted
 ├── CannotAsk              59   a question had to be put and nobody is there
 └── ModelError              1   the model could not answer
-├── AuthError          41   no key, or the provider refuses it
-├── UnknownModel       41   404: no such model or endpoint
-├── RateLimited        75   429 after all retries
-├── Unavailable        75   overloaded, refused, silent or cut, after all retries
-├── BadRequest          1   the provider rejects the request
-├── BadResponse         1   the answer cannot be read, or is empty again and again
-└── ContextOverflow     1   the request is longer than the model's window
+    ├── AuthError          41   no key, or the provider refuses it
+    ├── UnknownModel       41   404: no such model or endpoint
+    ├── RateLimited        75   429 after all retries
+    ├── Unavailable        75   overloaded, refused, silent or cut, after all retries
+    ├── BadRequest          1   the provider rejects the request
+    ├── BadResponse         1   the answer cannot be read, or is empty again and again
+    └── ContextOverflow     1   the request is longer than the model's window
 ToolError                   -   a sentence for the model, never for the exit code
 """
 
