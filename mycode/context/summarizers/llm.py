@@ -202,13 +202,21 @@ def merged(fold: Fold, answer: Answer) -> SummaryContext:
     earlier = fold.previous.context if fold.previous else SummaryContext()
     done = [_plain(text) for text in answer.resolved if len(_plain(text)) >= 4]
     tasks = {_plain(item.task): _masked(item, fold) for item in (*earlier.action_items, *answer.action_items)}
+    told = [*earlier.decisions, *_texts(answer.decisions, fold)]
+    # What was decided is known from the log, whether the model tells it or not.
+    untold = [text for said in fold.ledger.decisions if not _tells(told, text := fold.redact(said.text))]
     return SummaryContext(
         participants=_union(earlier.participants, _texts(answer.participants, fold), ()),
-        decisions=_union(earlier.decisions, _texts(answer.decisions, fold), ()),
+        decisions=_union(told, untold, ()),
         action_items=tuple(item for plain, item in tasks.items() if plain and not _among(plain, done))[-MOST_ITEMS:],
         unresolved=_union(earlier.unresolved, _texts(answer.unresolved, fold), done),
         entities=_union(earlier.entities, _texts(answer.entities, fold), ()),
     )
+
+
+def _tells(told: Sequence[str], decision: str) -> bool:
+    plain = _plain(decision)
+    return any(_plain(text) in plain or plain in _plain(text) for text in told if text.strip())
 
 
 async def _answer(model: Model, request: ModelRequest) -> AssistantMessage:
