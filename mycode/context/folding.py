@@ -112,7 +112,8 @@ def _shortened(draft: Draft, most: int) -> Draft:
         key_points=draft.key_points[:most],
         context=replace(
             context,
-            decisions=context.decisions[-most:] if most else (),
+            # A decision costs few tokens and is seldom said twice: these go last.
+            decisions=context.decisions[-4 * most :] if most else (),
             action_items=context.action_items[:most],
             unresolved=context.unresolved[-most:] if most else (),
             entities=context.entities[:most],

@@ -72,6 +72,7 @@ SCHEMA: dict[str, Any] = {
 }
 
 MOST_ITEMS = 30
+MOST_DECISIONS = 120
 
 
 class Answer(Struct):
@@ -207,7 +208,7 @@ def merged(fold: Fold, answer: Answer) -> SummaryContext:
     untold = [text for said in fold.ledger.decisions if not _tells(told, text := fold.redact(said.text))]
     return SummaryContext(
         participants=_union(earlier.participants, _texts(answer.participants, fold), ()),
-        decisions=_union(told, untold, ()),
+        decisions=_union(told, untold, (), MOST_DECISIONS),
         action_items=tuple(item for plain, item in tasks.items() if plain and not _among(plain, done))[-MOST_ITEMS:],
         unresolved=_union(earlier.unresolved, _texts(answer.unresolved, fold), done),
         entities=_union(earlier.entities, _texts(answer.entities, fold), ()),
@@ -267,9 +268,9 @@ def _masked(item: ActionItem, fold: Fold) -> ActionItem:
     return ActionItem(fold.redact(item.task[:500]), fold.redact(item.owner[:100]), item.due[:50])
 
 
-def _union(earlier: Sequence[str], new: Sequence[str], done: Sequence[str]) -> tuple[str, ...]:
+def _union(earlier: Sequence[str], new: Sequence[str], done: Sequence[str], most: int = MOST_ITEMS) -> tuple[str, ...]:
     found = {_plain(text): text for text in (*earlier, *new)}
-    return tuple(text for plain, text in found.items() if plain and not _among(plain, done))[-MOST_ITEMS:]
+    return tuple(text for plain, text in found.items() if plain and not _among(plain, done))[-most:]
 
 
 def _among(plain: str, done: Sequence[str]) -> bool:
