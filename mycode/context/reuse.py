@@ -6,12 +6,14 @@ import math
 from collections.abc import Sequence
 from operator import mul
 
-from mycode.context.passages import Mention, Passage
+from msgspec import Struct
+
+from mycode.context.passages import Passage
 from mycode.context.references import Kind
 
-# A logistic regression over the features below, fitted by `benchmarks/fit_reuse.py` on recorded sessions of four coding
-# agents (label: the agent used the name later without having been shown it again); the features kept are those that
-# still helped on sessions of a source that was left out of the fit. The last value is the intercept.
+# A logistic regression over the features below, fitted by `tests/benchmarks/fit_reuse.py` on recorded sessions of four
+# coding agents (label: the agent used the name later without having been shown it again); the features kept are those
+# that still helped on sessions of a source left out of the fit. The last value is the intercept.
 WEIGHTS: tuple[float, ...] = (
     -0.1576,
     0.0118,
@@ -62,17 +64,104 @@ _PAGE = 3600
 def score(passages: Sequence[Passage], recent: Sequence[Passage] = ()) -> dict[str, float]:
     """The estimated probability, by name, that it is needed after the last passage. Pure and deterministic.
 
-    `passages` and then `recent` are the conversation in order, from its beginning.
+    `passages` and then `recent` are the conversation in order, from its beginning. It is the logistic function of
+    `WEIGHTS` times `features`, without building them: this is done for every name at every fold.
     """
-    *weights, intercept = WEIGHTS
-    return {
-        name: 1 / (1 + math.exp(-intercept - sum(map(mul, weights, values))))
-        for name, values in features([*passages, *recent]).items()
-    }
+    past = _past([*passages, *recent])
+    kinds = {kind: sum(map(mul, WEIGHTS, one_hot)) for kind, one_hot in _ONE_HOT.items()}
+    w = dict(zip(FEATURES, WEIGHTS[:-1], strict=True))
+    intercept = WEIGHTS[-1]
+    w_lines, w_messages, w_own, w_company = w["log_lines"], w["log_messages"], w["log_own"], w["log_company"]
+    w_first, w_last, w_once, w_never = w["in_first_prompt"], w["in_last_prompt"], w["seen_once"], w["never_own"]
+    w_own_age, w_said, w_ticked, w_length = w["log_own_age"], w["said"], w["ticked"], w["log_length"]
+    w_siblings, never_lines, never_company = w["log_siblings"], w["never_own*log_lines"], w["never_own*log_company"]
+    never_ticked = w["never_own*ticked"]
+    # What depends on the last message alone is worked out once for each message.
+    placed = [
+        w["position"] * place + w["log_age"] * age + w["since_last_prompt"] * new
+        for place, age, new in zip(past.positions, past.ages, past.new, strict=True)
+    ]
+    placed_never = [
+        w["never_own*position"] * place + w["never_own*log_age"] * age + w["never_own*since_last_prompt"] * new
+        for place, age, new in zip(past.positions, past.ages, past.new, strict=True)
+    ]
+    logs = [0.0, *(math.log(number) for number in range(1, 1 + _MOST_LOGS))]
+    log, exp = math.log, math.exp
+    out: dict[str, float] = {}
+    for text, (kind, lines, messages, last, company, own, last_own, said, ticked, parent) in past.names.items():
+        log_lines = logs[1 + lines] if lines < _MOST_LOGS else log(1 + lines)
+        log_company = logs[company] if company <= _MOST_LOGS else log(company)
+        z = (
+            intercept
+            + kinds[kind]
+            + placed[last]
+            + w_lines * log_lines
+            + w_messages * (logs[1 + messages] if messages < _MOST_LOGS else log(1 + messages))
+            + w_company * log_company
+            + w_length * log(len(text))
+        )
+        if own:
+            z += w_own * log(1 + own) + w_own_age * past.ages[last_own]
+        else:
+            z += w_own_age * _NEVER_OWN_AGE + w_never + placed_never[last]
+            z += never_lines * log_lines + never_company * log_company
+            if messages == 1:
+                z += w_once
+            if ticked:
+                z += never_ticked
+        if said:
+            z += w_said
+        if ticked:
+            z += w_ticked
+        if parent and (siblings := past.siblings[parent]):
+            z += w_siblings * log(1 + siblings)
+        out[text] = z if text not in past.prompted else z + w_first * (text in past.first) + w_last * (text in past.last)
+    return {text: 1 / (1 + exp(-z)) for text, z in out.items()}
 
 
 def features(passages: Sequence[Passage]) -> dict[str, tuple[float, ...]]:
     """What is known of each name, in the order of `FEATURES`: its kind, who used it, how often and how lately."""
+    past = _past(passages)
+    log = math.log
+    out: dict[str, tuple[float, ...]] = {}
+    for text, (kind, lines, messages, last, company, own, last_own, said, ticked, parent) in past.names.items():
+        log_lines, log_company = log(1 + lines), log(company)
+        place, age, new = past.positions[last], past.ages[last], past.new[last]
+        own_age = past.ages[last_own] if own else _NEVER_OWN_AGE
+        never = float(not own)
+        once = float(messages == 1 and not own)
+        siblings = log(1 + past.siblings[parent]) if parent else 0.0
+        first, prompt = float(text in past.first), float(text in past.last)
+        out[text] = (
+            *_ONE_HOT[kind],
+            *(log_lines, log(1 + messages), new, first, prompt, own_age, log_company),
+            *(place, age, once, never, log(1 + own), float(said), siblings, float(ticked), log(len(text))),
+            *(never * place, never * log_company, never * log_lines, never * new, never * age, never * ticked),
+        )
+    return out
+
+
+_MOST_LOGS = 256
+_NEVER_OWN_AGE = 5.0
+
+_Seen = tuple[Kind, int, int, int, int, int, int, bool, bool, str]
+"""Of a name: kind, lines, messages, last message, least company, own uses, last own use, said, ticked, its parent."""
+
+
+class _Past(Struct):
+    """A conversation as its names, and for each of its messages where it stands."""
+
+    names: dict[str, _Seen]
+    siblings: dict[str, int]
+    first: frozenset[str]
+    last: frozenset[str]
+    prompted: frozenset[str]
+    positions: list[float]
+    ages: list[float]
+    new: list[float]
+
+
+def _past(passages: Sequence[Passage]) -> _Past:
     ends: list[int] = []
     end = 0
     for passage in passages:
@@ -80,76 +169,44 @@ def features(passages: Sequence[Passage]) -> dict[str, tuple[float, ...]]:
         ends.append(end)
     whole = max(1, end)
     prompts = [i for i, passage in enumerate(passages) if passage.role == "user" and not passage.title]
-    first, last = (prompts[0], prompts[-1]) if prompts else (-1, -1)
-    seen: dict[str, _Seen] = {}
+    names: dict[str, _Seen] = {}
+    siblings: dict[str, int] = {}
     for i, passage in enumerate(passages):
         company = len(passage.mentions)
         own = passage.role == "assistant"
         for mention in passage.mentions:
-            known = seen.get(mention.name.text)
+            text = mention.name.text
+            known = names.get(text)
             if known is None:
-                known = seen[mention.name.text] = _Seen(mention)
-            known.add(mention, ends[i], company, own=own)
-            if i == first:
-                known.first = 1.0
-            if i == last:
-                known.last_prompt = 1.0
-            elif i > last:
-                known.new = 1.0
-    siblings: dict[str, int] = {}
-    for text, known in seen.items():
-        if parent := _parent(text, known.kind):
-            siblings[parent] = siblings.get(parent, 0) + 1
-    return {
-        text: known.values(whole, siblings.get(_parent(text, known.kind), 0), len(text)) for text, known in seen.items()
-    }
+                kind = mention.name.kind
+                parent = _parent(text, kind)
+                if parent:
+                    siblings[parent] = siblings.get(parent, 0) + 1
+                said = own and mention.said
+                names[text] = (kind, mention.lines, 1, i, company, +own, i, said, mention.ticked, parent)
+                continue
+            kind, lines, messages, _, least, times, last_own, said, ticked, parent = known
+            if company < least:
+                least = company
+            if own:
+                times, last_own, said = times + 1, i, said or mention.said
+            lines, ticked = lines + mention.lines, ticked or mention.ticked
+            names[text] = (kind, lines, messages + 1, i, least, times, last_own, said, ticked, parent)
+    first = frozenset(each.name.text for each in passages[prompts[0]].mentions) if prompts else frozenset()
+    last = frozenset(each.name.text for each in passages[prompts[-1]].mentions) if prompts else frozenset()
+    return _Past(
+        names,
+        siblings,
+        first,
+        last,
+        first | last,
+        [end / whole for end in ends],
+        [math.log(1 + (whole - end) / _PAGE) for end in ends],
+        [float(not prompts or i > prompts[-1]) for i in range(len(ends))],
+    )
 
 
 def _parent(text: str, kind: Kind) -> str:
     if kind == "dotted":
         return text.partition(".")[0]
     return text.rpartition("/")[0] + "/" if kind == "path" else ""
-
-
-class _Seen:
-    """What was gathered of one name so far."""
-
-    __slots__ = (
-        *("company", "first", "kind", "last", "last_own", "last_prompt"),
-        *("lines", "messages", "new", "own", "said", "ticked"),
-    )
-
-    def __init__(self, mention: Mention):
-        self.kind = mention.name.kind
-        self.lines = self.messages = self.own = self.last = self.last_own = 0
-        self.company = 1 << 30
-        self.first = self.last_prompt = self.new = self.said = self.ticked = 0.0
-
-    def add(self, mention: Mention, end: int, company: int, *, own: bool) -> None:
-        self.lines += mention.lines
-        self.messages += 1
-        self.last = end
-        self.company = min(self.company, company)
-        if own:
-            self.own += 1
-            self.last_own = end
-            if mention.said:
-                self.said = 1.0
-        if mention.ticked:
-            self.ticked = 1.0
-
-    def values(self, whole: int, siblings: int, length: int) -> tuple[float, ...]:
-        log = math.log
-        lines = log(1 + self.lines)
-        company = log(self.company)
-        position = self.last / whole
-        age = log(1 + (whole - self.last) / _PAGE)
-        own_age = log(1 + (whole - self.last_own) / _PAGE) if self.own else 5.0
-        never = float(not self.own)
-        once = float(self.messages == 1 and not self.own)
-        return (
-            *_ONE_HOT[self.kind],
-            *(lines, log(1 + self.messages), self.new, self.first, self.last_prompt, own_age, company),
-            *(position, age, once, never, log(1 + self.own), self.said, log(1 + siblings), self.ticked, log(length)),
-            *(never * position, never * company, never * lines, never * self.new, never * age, never * self.ticked),
-        )

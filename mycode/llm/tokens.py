@@ -2,7 +2,7 @@
 
 The only door to tiktoken. Its vocabularies are those that ship inside litellm's wheel: found without importing it, read
 without a network. The estimate cuts a text into the pieces that a tokenizer would start from and weighs them by kind
-and length; the weights are fitted by `benchmarks/tokens.py`, which also measures them.
+and length; the weights are fitted by `tests/benchmarks/tokens.py`, which also measures them.
 """
 
 from __future__ import annotations

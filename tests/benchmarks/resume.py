@@ -1,7 +1,7 @@
 """What resuming a session costs, with 1,000 and with 100,000 messages behind it.
 
-`python benchmarks/resume.py [MESSAGES ...]` builds sessions with summaries and masks laid over them as long work leaves
-them, then opens the store, resumes the session and makes the next request's view, in CPU seconds, best of several.
+`python -m tests.benchmarks.resume [MESSAGES ...]` builds sessions with summaries and masks laid over them as long work
+leaves them, then opens the store, resumes the session and makes the next view: CPU seconds, the least of several.
 """
 
 import hashlib
@@ -24,6 +24,7 @@ from mycode.core.summaries import MaskEpoch, SummaryRecord
 from mycode.session.entries import sealed
 from mycode.session.session import Session
 from mycode.session.store import Store
+from tests.benchmarks.measure import Options, Row
 
 FOLD, MASK, TAIL = 400, 100, 100
 RUNS = 7
@@ -87,8 +88,22 @@ def main(sizes: list[int]) -> None:
         print(f"ratio {found[-1] / found[0]:.2f} (largest to smallest)")
 
 
-async def _no_turn(prompt: UserMessage, turn: int) -> AsyncGenerator[Event]:  # noqa: ARG001 - nothing is asked here
-    for event in ():
+def rows(options: Options) -> list[Row]:
+    """What resuming the largest costs against the smallest."""
+    del options
+    found = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        for size in (1_000, 10_000, 100_000):
+            folder = Path(scratch, str(size))
+            build(folder, size)
+            found[size] = min(resume(folder) for _ in range(RUNS))
+    note = ", ".join(f"{size:,}: {seconds * 1000:.1f} ms" for size, seconds in found.items())
+    return [Row("resume 100,000 to 1,000 messages", found[100_000] / found[1_000], "x", 2.0, note=note)]
+
+
+async def _no_turn(prompt: UserMessage, turn: int) -> AsyncGenerator[Event]:
+    nothing: tuple[Event, ...] = ()
+    for event in nothing:
         yield event
 
 

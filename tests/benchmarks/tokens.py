@@ -1,6 +1,6 @@
 """How far the token estimate is from the tokenizers, and how fast both are; with --fit, new weights.
 
-    python -m benchmarks.tokens [--texts FILE_OR_FOLDER ...] [--fit]
+    python -m tests.benchmarks.tokens [--texts FILE_OR_FOLDER ...] [--fit]
 
 Texts are the files of the installed packages, samples of other scripts below, and whatever is named: files, folders,
 or `.jsonl`/`.jsonl.gz` files, of which every string longer than 20 characters is taken. Every second text is fitted
@@ -15,16 +15,19 @@ import json
 import random
 import sysconfig
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from mycode.context import budget
 from mycode.llm.tokens import WEIGHTS, Tokens, features
+from tests.benchmarks.measure import Options, Row
 
 ENCODINGS = {"o200k_base": "openai/gpt-5", "cl100k_base": "openai/gpt-4"}
 SUFFIXES = {".py", ".md", ".txt", ".json", ".html", ".js", ".pyi", ".toml", ".rst", ".c", ".h", ".css", ".yaml", ".yml"}
 MOST = 24_000
 SESSION = 40_000
+MESSAGE = 6_000
 
 SAMPLES = (
     "Das Gespräch endet nie und vergisst nichts: Jede Änderung der Ansicht wird geprüft, gespeichert und ist",
@@ -92,6 +95,56 @@ def main() -> None:
         print(
             f"  speed: estimate {seconds / size:.2f}, tokenizer {exact_seconds / size:.2f} CPU s per million characters"
         )
+
+
+def rows(options: Options) -> list[Row]:
+    """The error of the estimate over mixes as long as a session: at once, and after five real sizes are known."""
+    texts = [text[:MESSAGE] for text in collect([options.data] if options.data else [], 2000)]
+    found = []
+    for encoding, model in ENCODINGS.items():
+        counter = Tokens(model)
+        counter.load()
+        weights = WEIGHTS[encoding]
+        pairs = []
+        for text in texts[1::2]:
+            guess = sum(weights.get(name, 1.0) * number for name, number in features(text).items())
+            if (truth := counter.count(text)) >= 20:
+                pairs.append((guess, truth))
+        source = random.Random(1)
+        at_once, learned = [], []
+        for _ in range(1000):
+            mix = list(_mix(pairs, source))
+            at_once.append(abs(sum(g for g, _ in mix) / sum(t for _, t in mix) - 1))
+            learned.append(_after_five(mix))
+        note = (
+            f"mean {mean(at_once):.1%}; {SESSION:,} tokens of {len(pairs)} texts, each at most {MESSAGE:,} characters"
+        )
+        found += [
+            Row(f"{encoding}: p99 of the estimate", 100 * at(sorted(at_once), 0.99), "%", 5.0, note=note),
+            Row(f"{encoding}: p99 after five real sizes", 100 * at(sorted(learned), 0.99), "%", 2.0),
+        ]
+    return found
+
+
+def _mix(pairs: list[tuple[float, int]], source: random.Random) -> Iterator[tuple[float, int]]:
+    total = 0
+    while total < SESSION:
+        guess, truth = source.choice(pairs)
+        total += truth
+        yield guess, truth
+
+
+def _after_five(mix: list[tuple[float, int]]) -> float:
+    """The error of a request when the real sizes of the five before are known; each text is a request of its own."""
+    multiplier, anchor = 1.0, None
+    guessed = real = 0
+    for place, (guess, truth) in enumerate(mix, 1):
+        guessed += round(guess)
+        real += truth
+        if len(mix) - 6 < place < len(mix):
+            multiplier = budget.learn(multiplier, guessed, real)
+            anchor = budget.Anchor(0, guessed, real)
+    return abs(budget.calibrated(guessed, multiplier, anchor, 0) / real - 1)
 
 
 def report(encoding: str, guess: list[float], truth: list[int]) -> None:
@@ -175,7 +228,7 @@ def inside(value: Any) -> Iterator[str]:
             yield from inside(one)
 
 
-def fit(found: list[dict[str, int]], truth: list[int]) -> dict[str, float]:
+def fit(found: Sequence[Mapping[str, int]], truth: list[int]) -> dict[str, float]:
     """Ridge regression with non-negative weights, drawn towards a guess where little is known."""
     names = sorted({name for one in found for name in one})
     dropped: set[str] = set()
@@ -188,7 +241,7 @@ def fit(found: list[dict[str, int]], truth: list[int]) -> dict[str, float]:
         names = [name for name in names if name not in negative]
 
 
-def _fit(found: list[dict[str, int]], truth: list[int], names: list[str]) -> dict[str, float]:
+def _fit(found: Sequence[Mapping[str, int]], truth: list[int], names: list[str]) -> dict[str, float]:
     place = {name: index for index, name in enumerate(names)}
     size = len(names)
     matrix = [[0.0] * size for _ in range(size)]

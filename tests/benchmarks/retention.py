@@ -1,6 +1,6 @@
 """Scores the rule-based compression on recorded sessions: how much of what the agent needed later is still in it.
 
-`python benchmarks/retention.py --data DIR --scorer DIR [--limit N] [--jobs N]`, where the scorer's folder holds
+`python -m tests.benchmarks.retention --data DIR --scorer DIR [--limit N] [--jobs N]`, where the scorer's folder holds
 score.py and data.py, the data folder dev.jsonl.gz and compactions-dev.jsonl.gz. Prints recall at six budgets, the
 same after three folds in a row, recall at the size of summaries that models wrote, and the cost in CPU time.
 """
@@ -18,13 +18,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-sys.path[:0] = [str(Path(__file__).resolve().parent.parent), str(Path(__file__).resolve().parent)]
-
-from mycode.context.compress import compress  # noqa: E402  found by the path above
-from mycode.context.facts import FactLedger  # noqa: E402  found by the path above
-from mycode.context.selection import fold_text  # noqa: E402  found by the path above
-from mycode.context.transcripts import read_items, steps  # noqa: E402  found by the path above
-from mycode.core.messages import AssistantMessage, ToolResult  # noqa: E402  found by the path above
+from mycode.context.compress import compress
+from mycode.context.facts import FactLedger
+from mycode.context.selection import fold_text
+from mycode.context.transcripts import read_items, steps
+from mycode.core.messages import AssistantMessage, ToolResult
 
 Transcript = list[dict[str, Any]]
 FOLDS = 3
@@ -93,7 +91,7 @@ def main() -> None:
         step = max(1.0, len(records) / args.limit)
         records = [records[int(i * step)] for i in range(min(args.limit, len(records)))]
     print(speed(score, records[:: max(1, len(records) // 10)]))
-    specs = ["retention:rules", "retention:three_folds"]
+    specs = ["tests.benchmarks.retention:rules", "tests.benchmarks.retention:three_folds"]
     rows: list[dict[str, Any]] = []
     with multiprocessing.Pool(args.jobs) as pool:
         for part in pool.imap_unordered(score.evaluate, [(record, specs) for record in records]):
@@ -113,7 +111,7 @@ def _counter() -> Any:
 def _uncached() -> Any:
     """A counter that remembers nothing of earlier texts."""
     data = importlib.import_module("data")
-    data._count_short.cache_clear()  # noqa: SLF001  the scorer offers no other way to start cold
+    data._count_short.cache_clear()
     return data.count_tokens
 
 

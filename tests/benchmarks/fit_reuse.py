@@ -1,7 +1,7 @@
 """Fits the weights of `mycode.context.reuse` on recorded sessions, all of them or all but one source.
 
 Needs numpy and scikit-learn (not among the project's dependencies) beside the data and the scorer:
-`python benchmarks/fit_reuse.py --data DIR --scorer DIR [--leave-out SOURCE]` prints the table for `WEIGHTS`.
+`python -m tests.benchmarks.fit_reuse --data DIR --scorer DIR [--leave-out SOURCE]` prints the table for `WEIGHTS`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ import importlib
 import sys
 from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from mycode.context import reuse
 from mycode.context.passages import Passage, read
