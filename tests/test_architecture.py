@@ -97,7 +97,7 @@ def test_a_one_shot_prompt_over_the_fast_lane_loads_nothing_heavy(workspace: Pat
 def test_a_chat_is_drawn_before_anything_heavy_is_loaded(workspace: Path) -> None:
     listing = workspace / "modules.json"
     at_first_draw = f"""\
-import json, sys
+import json, os, sys
 from mycode.repl import prompt
 from prompt_toolkit.application import Application
 drawn = Application._redraw
@@ -105,8 +105,9 @@ def note(self, *arguments, **options):
     drawn(self, *arguments, **options)
     if self._is_running and not note.told:
         note.told = True
-        with open({str(listing)!r}, "w") as file:
+        with open("half", "w") as file:
             json.dump(sorted(sys.modules), file)
+        os.replace("half", {str(listing)!r})
 note.told = False
 Application._redraw = note
 sys.argv = ["mycode", "--model", "anthropic/claude-opus-5"]
@@ -115,8 +116,9 @@ main()
 """
     world = {"HOME": str(workspace), "MYCODE_HOME": str(workspace / "home"), "ANTHROPIC_API_KEY": "any"}
     terminal = Terminal.python("-P", "-c", at_first_draw, cwd=workspace, env=world)
+    terminal.wait(lambda _: listing.exists(), "the first draw")
     terminal.wait_for("anthropic/claude-opus-5")
-    loaded = set(json.loads(listing.read_text(encoding="utf-8")))
     terminal.send("/exit\r")
     assert terminal.wait_end() == 0
+    loaded = set(json.loads(listing.read_text(encoding="utf-8")))
     assert _heavy(loaded) & {"litellm", "tiktoken", "openai", "pydantic", "httpx", "tree_sitter"} == set()
