@@ -118,7 +118,6 @@ main()
     terminal = Terminal.python("-P", "-c", at_first_draw, cwd=workspace, env=world)
     terminal.wait(lambda _: listing.exists(), "the first draw")
     terminal.wait_for("anthropic/claude-opus-5")
-    terminal.send("/exit\r")
-    assert terminal.wait_end() == 0
+    terminal.close()
     loaded = set(json.loads(listing.read_text(encoding="utf-8")))
     assert _heavy(loaded) & {"litellm", "tiktoken", "openai", "pydantic", "httpx", "tree_sitter"} == set()
