@@ -21,7 +21,8 @@ def check_price(limits: Limits, info: ModelInfo) -> None:
     if limits.max_budget_usd is not None and info.price is None:
         message = (
             f"The price of {info.name} is unknown, so a budget of ${limits.max_budget_usd:.2f} cannot be kept. "
-            "Set model.price in the settings, or leave --max-budget-usd out."
+            "Set model.input_price and model.output_price (US dollars per million tokens), "
+            "or leave --max-budget-usd out."
         )
         raise ConfigError(message)
 

@@ -167,14 +167,15 @@ class Agent:
                 state.end("loop", MycodeError(f"Stopped: {call.name} was called again and again without a change."))
                 return
             state.guard = LoopGuard()
-        stopped_by_person = False
+        refused = stopped_by_person = False
         async with aclosing(self._runner.run(call, truncated=truncated)) as events:
             async for event in events:
                 match event:
                     case ApprovalGiven(approval=approval):
-                        stopped_by_person = approval.answer == "no" and not approval.comment
+                        refused = approval.answer == "no"
+                        stopped_by_person = refused and not approval.comment
                     case ToolFinished():
-                        state.note(event)
+                        state.note(event, by_person=refused)
                         event = structs.replace(event, result=_advised(event.result, state.guard))
                     case _:
                         pass
@@ -223,7 +224,7 @@ class _Turn:
 
     def finish(self, answer: AssistantMessage) -> None:
         if answer.finish == "refusal":
-            self.end("refused", MycodeError(answer.text.strip() or "The model refused to answer."))
+            self.end("refused", MycodeError("The model refused to answer. Ask in another way, or another model."))
         elif answer.finish == "length":
             self.end("truncated", MycodeError("The answer was cut off at the model's output limit."))
         elif self.denied:
@@ -231,8 +232,9 @@ class _Turn:
         else:
             self.reason = "done"
 
-    def note(self, event: ToolFinished) -> None:
-        self.denied = self.denied or event.denied
+    def note(self, event: ToolFinished, *, by_person: bool) -> None:
+        """What a person refused in so many words is part of the talk, not something to be told at the end."""
+        self.denied = self.denied or (event.denied and not by_person)
         self.malformed = self.malformed + 1 if event.malformed else 0
 
 

@@ -174,7 +174,7 @@ def main(
         plain=plain,
         settings=tuple(settings or []),
     )
-    if prompt is not None or not sys.stdin.isatty():
+    if prompt is not None or sys.stdin is None or not sys.stdin.isatty():
         from mycode.cli.one_shot import one_shot
 
         return one_shot(options)

@@ -81,7 +81,7 @@ async def _show(folder: Path, home: Path, *, plain: bool) -> int:
     place = Workplace(run, NobodyToAsk(), model=ScriptedModel(demo_project.script(python), info))
     try:
         session = place.session
-        _say(drawn, Text(f"\nA throw-away project in {folder}. The person asks:\n"), Text(f"> {demo_project.PROMPT}\n"))
+        _say(drawn, Text(f"\nA throw-away project in {folder}. The person asks:"))
         live = Live(drawn)
         ended: TurnEnded | None = None
         async with aclosing(session.prompt(demo_project.PROMPT)) as events:

@@ -20,6 +20,8 @@ STDIN_CAP = 10 * 1024 * 1024
 def one_shot(options: RunOptions) -> int:
     """Runs one turn and returns its exit code. Ctrl-C stops the turn, keeps what was said, and gives 130."""
     prompt = read_prompt(options.prompt)
+    if options.output_file is not None:
+        _check_writable(options.output_file)
     run = Run(options, os.environ)
     for warning in run.warnings:
         sys.stderr.write(f"mycode: {warning}\n")
@@ -32,7 +34,7 @@ def one_shot(options: RunOptions) -> int:
 def read_prompt(said: str | None) -> str:
     """Piped input first, then what was said. Raises InputError when there is neither, or more than 10 MB."""
     piped = ""
-    if not sys.stdin.isatty():
+    if sys.stdin is not None and not sys.stdin.isatty():  # None where the shell closed it: `<&-`
         data = sys.stdin.buffer.read(STDIN_CAP + 1)
         if len(data) > STDIN_CAP:
             raise InputError("Standard input is larger than 10 MB. Name the file in the prompt instead.")
@@ -81,6 +83,16 @@ async def _one_turn(run: Run, prompt: str) -> int:
 
 def _stop(task: "asyncio.Task[int]", number: int) -> None:
     task.cancel(number)
+
+
+def _check_writable(file: Path) -> None:
+    """Before the model is paid for an answer that has nowhere to go; the file itself is not touched yet."""
+    place = file if file.exists() else file.parent
+    if file.is_dir() or not os.access(place, os.W_OK):
+        why = (
+            "it is a folder" if file.is_dir() else "there is no such folder" if not place.exists() else "not permitted"
+        )
+        raise InputError(f"{file} cannot be written: {why}. Nothing was asked; name another file for -o.")
 
 
 def _write(file: Path, outcome: Outcome) -> None:

@@ -160,7 +160,10 @@ def verify(name: Name) -> int:
         problems = store.verify(store.find(name).id)
     for problem in problems:
         typer.echo(problem)
-    typer.echo(f"{len(problems)} problems." if problems else "Whole and unaltered.", err=True)
+    typer.echo(
+        f"{len(problems)} {'problem' if len(problems) == 1 else 'problems'}." if problems else "Whole and unaltered.",
+        err=True,
+    )
     return 1 if problems else 0
 
 
@@ -209,7 +212,8 @@ def line_of(info: SessionInfo) -> str:
     from mycode.core.visible import one_line
 
     when = datetime.fromtimestamp(info.updated).astimezone().strftime("%Y-%m-%d %H:%M")
-    return f"{info.id}  {when}  {info.messages:5} messages  {one_line(info.title or 'untitled', 60)}"
+    size = f"{info.messages:5} {'message ' if info.messages == 1 else 'messages'}"
+    return f"{info.id}  {when}  {size}  {one_line(info.title or 'untitled', 60)}"
 
 
 def _json(value: object) -> None:

@@ -56,7 +56,7 @@ def _file(data_folder: Path) -> Path:
 def _read(data_folder: Path) -> dict[str, str]:
     try:
         record = json.loads(_file(data_folder).read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError) as error:
         message = f"{_file(data_folder)} cannot be read: {error}. Remove it to start with no trusted folder."

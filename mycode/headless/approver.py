@@ -8,10 +8,11 @@ class NobodyToAsk:
     """An `Approver` that refuses every question with a sentence on how to answer it beforehand."""
 
     async def decide(self, request: ApprovalRequest) -> Approval:
-        allow = f" Allow it with --allowed-tools '{request.verdict.offer}'," if request.verdict.offer else " Choose"
+        offer = request.verdict.offer
+        way = f"Allow it with --allowed-tools '{offer}', or choose" if offer else "Choose"
         message = (
-            f"{request.action.title} needs an approval and nobody can be asked: {request.verdict.reason}"
-            f"{allow} or another --permission-mode."
+            f"{request.action.title} needs an approval and nobody can be asked: {request.verdict.reason} "
+            f"{way} another --permission-mode."
         )
         raise CannotAsk(message)
 

@@ -134,7 +134,7 @@ class HttpStream:
         except OSError as error:
             reason = error.strerror or str(error)
             if isinstance(error, ConnectionRefusedError) or "Connect call failed" in str(error):
-                reason = "nobody listens there"
+                reason = "nobody listens there. Start the server, or name another with --api-base"
             raise faults.Unreachable(f"{self.where} cannot be reached: {reason}.") from None
         return _Connection(reader, writer)
 

@@ -110,11 +110,12 @@ class Grep:
             return f"{path}:{hit.line}: {text.strip()}"
 
         count = len({hit.path for hit in hits})
-        line = f"{args.pattern} · {len(hits)} matches in {count} files"
+        found = f"{len(hits)} {'match' if len(hits) == 1 else 'matches'} in {count} {'file' if count == 1 else 'files'}"
+        line = f"{args.pattern} · {found}"
         if not hits:
             return ToolOutput(f"No line matches {args.pattern} in {args.path}.", TextDisplay(line))
         lines = [shown(hit) for hit in hits[:_LINES]]
-        head = f"{len(hits)} matches in {count} files; the first {_LINES}:\n" if len(hits) > _LINES else ""
+        head = f"{found}; the first {_LINES}:\n" if len(hits) > _LINES else ""
         return ToolOutput(head + "\n".join(lines), TextDisplay(line, "\n".join(lines)))
 
 

@@ -218,4 +218,4 @@ def _one_display(displays: list[DiffDisplay]) -> Display:
         return displays[0]
     added, removed = sum(display.added for display in displays), sum(display.removed for display in displays)
     body = "".join(f"--- {display.path}\n{display.diff}" for display in displays)
-    return TextDisplay(f"{len(displays)} files · +{added} -{removed}", body)
+    return TextDisplay(f"{len(displays)} {'file' if len(displays) == 1 else 'files'} · +{added} -{removed}", body)

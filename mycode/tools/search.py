@@ -43,7 +43,7 @@ class SearchFiles:
         files = await files_below(self._workspace, args.path)
         found = [path for path in files if _matches(path, args.pattern)]
         shown = [self._workspace.relative(self._workspace.resolve(args.path) / path) for path in found[:_FOUND]]
-        line = f"{args.pattern} · {len(found)} files"
+        line = f"{args.pattern} · {len(found)} {'file' if len(found) == 1 else 'files'}"
         if not found:
             return ToolOutput(f"No file matches {args.pattern} in {args.path} ({len(files)} files).", TextDisplay(line))
         more = f"\n… {len(found) - _FOUND} more; narrow the pattern" if len(found) > _FOUND else ""
@@ -70,7 +70,9 @@ class ListFiles:
     async def run(self, args: ListFilesArgs, _report: Report) -> ToolOutput:
         files = await files_below(self._workspace, args.path)
         text = "\n".join(tree(files, _LISTED)) or "(empty)"
-        return ToolOutput(text, TextDisplay(f"{args.path} · {len(files)} files", text))
+        return ToolOutput(
+            text, TextDisplay(f"{args.path} · {len(files)} {'file' if len(files) == 1 else 'files'}", text)
+        )
 
 
 async def files_below(workspace: Workspace, path: str) -> list[str]:

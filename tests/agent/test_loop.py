@@ -142,7 +142,7 @@ async def test_a_refusal_without_a_word_ends_the_turn_and_with_a_word_it_goes_on
     silent = await Bench(workspace, script, gate=AskingGate(), person=Person(Approval("no"))).turn()
     spoken = await Bench(workspace, script, gate=AskingGate(), person=Person(Approval("no", "use d"))).turn()
     assert (_end(silent).reason, _end(silent).steps) == ("denied", 1)
-    assert (_end(spoken).reason, _end(spoken).steps) == ("denied", 2)
+    assert (_end(spoken).reason, _end(spoken).error, _end(spoken).steps) == ("done", "", 2)
     assert any(isinstance(body, ToolResult) and "use d" in body.text for body in _messages(spoken))
     assert not (workspace / "c").exists()
 
@@ -200,7 +200,7 @@ async def test_an_answer_cut_at_the_output_limit_is_not_called_done(workspace: P
 
 async def test_a_refusal_by_the_model_is_its_own_ending(workspace: Path) -> None:
     end = _end(await Bench(workspace, [Reply(text="I will not.", finish="refusal")]).turn())
-    assert (end.reason, end.error) == ("refused", "I will not.")
+    assert (end.reason, end.error) == ("refused", "The model refused to answer. Ask in another way, or another model.")
 
 
 async def test_calls_of_a_cut_answer_are_not_run(workspace: Path) -> None:

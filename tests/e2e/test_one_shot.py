@@ -328,3 +328,33 @@ def test_a_price_from_the_settings_makes_costs_known_and_a_budget_hold(program: 
         asked = len(server.asked)
     assert json.loads(known.stdout)["total_cost_usd"] == pytest.approx(3.1)
     assert (held.returncode, asked) == (56, 1)
+
+
+def test_an_answer_that_could_not_be_written_is_not_asked_for(program: Program) -> None:
+    with serving([say("never said")]) as server:
+        done = _with(program, server.url).ask("hi", "-o", str(program.cwd / "nowhere" / "answer.txt"))
+        assert server.asked == []
+    assert (done.stdout, done.returncode) == ("", 42)
+    assert "nowhere/answer.txt cannot be written: there is no such folder." in done.stderr
+
+
+def test_a_prompt_in_the_place_of_a_command_is_told_how_prompts_are_given(program: Program) -> None:
+    done = program.run("fix the bug")
+    assert (done.stdout, done.returncode) == ("", 2)
+    assert done.stderr == "mycode: There is no command 'fix the bug'. To ask the model: mycode -p 'fix the bug'\n"
+    assert "Did you mean `mycode sessions`?" in program.run("session", "list").stderr
+
+
+def test_a_closed_standard_input_is_no_input(program: Program) -> None:
+    with serving([say("ok")]) as server:
+        own = _with(program, server.url)
+        done = subprocess.run(
+            ["sh", "-c", 'exec "$@" <&-', "sh", sys.executable, "-P", "-m", "mycode", "-p", "hi"],
+            cwd=own.cwd,
+            env=own.environment(),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert (done.stdout, done.stderr, done.returncode) == ("ok\n", "", 0)

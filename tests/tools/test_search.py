@@ -129,7 +129,7 @@ async def test_a_link_out_of_the_project_is_not_read(project: Path, tmp_path: Pa
 async def test_more_matches_than_fit_are_counted(workspace: Path) -> None:
     (workspace / "many.txt").write_text("x\n" * 500)
     text = (await Grep(Workspace(workspace)).run(GrepArgs("x"), _silent)).text
-    assert text.splitlines()[0] == "500 matches in 1 files; the first 200:"
+    assert text.splitlines()[0] == "500 matches in 1 file; the first 200:"
     assert len(text.splitlines()) == 201
 
 
