@@ -122,10 +122,12 @@ async def test_an_answer_that_cannot_be_read_is_not_asked_for_again(answer):
 
 
 async def test_the_error_shows_at_most_two_hundred_masked_characters():
+    secret = "AbCdEf12" * 5
     with pytest.raises(BadResponse) as caught:
-        await summarizer(Script("token sk-ant-REDACTED " * 20)).summarize(fold_of(*CHAT))
+        await summarizer(Script(f"token sk-ant-{secret} " * 20)).summarize(fold_of(*CHAT))
     text = str(caught.value)
     assert "AbCdEf" not in text
+    assert "token [redacted" in text
     assert len(text) < 400
 
 
