@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from mycode.context import reuse
-from mycode.context.passages import Passage, read
-from mycode.context.references import Memo, extract
+from mycode.context.passages import Passage, Reader
+from mycode.context.references import extract, parts
 from mycode.context.selection import read_digest, select
 from mycode.context.transcripts import MESSAGE_OVERHEAD, Item, is_whole, read_items, steps, tokens, with_text
 from mycode.core.errors import InputError
@@ -141,25 +141,26 @@ class _Compression:
 
     def _fold(self, folded: list[Item], tail: list[Item], first: Item | None, head: str, room: int) -> str:
         """The text for what is folded. A first message that had to be clipped is read whole: names may come back."""
-        memo: Memo = {}
+        reader = Reader()
         calls = {
             c.id: c for i in self.items for m in i.messages if isinstance(m, AssistantMessage) for c in m.tool_calls
         }
-        opening = self._passages(first, calls, memo) if first else []
-        middle = [passage for item in folded for passage in self._passages(item, calls, memo)]
-        newest = [passage for item in tail for passage in self._passages(item, calls, memo)]
+        opening = self._passages(first, calls, reader) if first else []
+        middle = [passage for item in folded for passage in self._passages(item, calls, reader)]
+        newest = [passage for item in tail for passage in self._passages(item, calls, reader)]
         weights = reuse.score([*opening, *middle], newest)
-        shown = [*extract(head), *(mention.name for passage in newest for mention in passage.mentions)]
+        shown = {part for name in extract(head) for part in parts(name.text, name.kind)}
+        shown.update(part for passage in newest for mention in passage.mentions for part in mention.shows)
         return select([*opening, *middle], weights, room, self.count, shown, handles=False)
 
-    def _passages(self, item: Item, calls: dict[str, ToolCall], memo: Memo) -> list[Passage]:
+    def _passages(self, item: Item, calls: dict[str, ToolCall], reader: Reader) -> list[Passage]:
         out: list[Passage] = []
         for message in item.messages:
             if isinstance(message, UserMessage) and message.text.startswith(TITLE):
-                out += read_digest(message.text[len(TITLE) :], memo)
+                out += read_digest(message.text[len(TITLE) :], reader)
             else:
                 call = calls.get(message.call_id) if isinstance(message, ToolResult) else None
-                out.append(read(item.index, message, call, memo))
+                out.append(reader.read(item.index, message, call))
         return out
 
 

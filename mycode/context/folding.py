@@ -126,7 +126,7 @@ def source_of(fold: Fold) -> verify.Source:
     parts = [message.text for _, message in fold.messages]
     parts += [call.arguments for _, m in fold.messages for call in getattr(m, "tool_calls", ())]
     parts += [call.name for _, m in fold.messages for call in getattr(m, "tool_calls", ())]
-    parts += [message.text for message in fold.recent]
+    parts += [message.text for _, message in fold.recent]
     parts += [f"m{seq}" for seq, _ in fold.messages]
     parts += list(fold.ledger.files)
     parts += [f"{run.command} {run.exit_code}" for run in fold.ledger.commands]

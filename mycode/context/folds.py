@@ -275,7 +275,8 @@ class Folds:
         if again and head is not None:
             rows = self._talk.originals(head.end, _REBASE_TOKENS)[0]
         if not rows:
-            yield Warned("There is nothing to summarize yet: what could be folded is folded already.")
+            if not attempt:  # after a pass that did fold there is nothing to explain
+                yield Warned("There is nothing to summarize yet: what could be folded is folded already.")
             return
         before = self._counted()
         inner = not again and rows[0].seq != self._talk.visible()[0].seq
@@ -284,7 +285,8 @@ class Folds:
             rows = self._talk.visible()[: self._talk.after(rows[-1].seq) - self._talk.first_visible()]
         least = self._policy.auto.min_saving * before
         if sum(row.tokens for row in rows) < least and not rebase:
-            yield Warned("A summary would free too little now, so nothing was changed.")
+            if not attempt:
+                yield Warned("A summary would free too little now, so nothing was changed.")
             return
         yield SummaryStarted(wish.trigger, len(rows))
         base = self._base()
@@ -347,7 +349,7 @@ class Folds:
             focus=focus,
             depth=0 if rebase or previous is None else previous.depth + 1,
             form=self._policy.summary.form,
-            recent=tuple(row.message for row in self._talk.rows[self._talk.after(rows[-1].seq) :]),
+            recent=tuple((row.seq, row.message) for row in self._talk.rows[self._talk.after(rows[-1].seq) :]),
         )
 
     def _record(
@@ -363,7 +365,7 @@ class Folds:
         said = talk.rows[newest].seq if newest is not None else 0
         laid_down = list(pins.kept_constraints(parent))
         if self._policy.summary.pin_constraints:
-            laid_down += [self._redact(c.text) for c in fold.ledger.constraints if c.seq <= rows[-1].seq]
+            laid_down += fold.redact_each(c.text for c in fold.ledger.constraints if c.seq <= rows[-1].seq)
         record = records.build(
             told.draft,
             fold,

@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from mycode.context.digests.calls import CallFacts, arguments_text, read_call
-from mycode.context.references import Memo, Reference, in_line
+from mycode.context.references import Memo, Reference, in_line, parts
 from mycode.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 
 Part = Literal["text", "call", "result"]
@@ -16,25 +16,34 @@ Role = Literal["user", "assistant", "tool"]
 LONGEST_LINE = 400
 
 
-class Line(Struct, frozen=True):
-    """One line of a message with the names on it; `number` counts the lines of the message, `cost` is in tokens."""
+class Line(Struct, frozen=True, gc=False):
+    """One line of a message with the names on it; `number` counts the lines of the message, `cost` is in tokens.
+
+    `shows` holds every name that can be read off the line, in sorted order: its names and the parts of them.
+    """
 
     text: str
     names: tuple[Reference, ...]
     number: int
     cost: float
+    shows: tuple[str, ...]
 
 
-class Mention(Struct, frozen=True):
-    """A name in one message: on how many lines it stands, whether in what was said (not called), and in backticks."""
+class Mention(Struct, frozen=True, gc=False):
+    """A name in one message: on how many lines it stands, whether in what was said (not called), and in backticks.
+
+    `cost` is what naming it takes in tokens, `shows` every name that can be read off it, in sorted order.
+    """
 
     name: Reference
     lines: int
     said: bool
     ticked: bool
+    cost: float
+    shows: tuple[str, ...]
 
 
-class Passage(Struct, frozen=True):
+class Passage(Struct, frozen=True, gc=False):
     """One message: who said it, what its calls (or the call it answers) are about, and its lines that name something.
 
     `size` is its length in characters, `failed` whether it is a failed result; `title` is the header that an earlier
@@ -51,41 +60,89 @@ class Passage(Struct, frozen=True):
     title: str = ""
 
 
-def read(seq: int, message: Message, call: ToolCall | None = None, memo: Memo | None = None) -> Passage:
-    """Reads a message; `call` is the one a tool result answers. A shared `memo` makes many messages faster."""
-    memo = {} if memo is None else memo
-    match message:
-        case UserMessage(text=text):
-            lines = _lines(text, memo)
-            return Passage(seq, "user", lines, mentions_of(lines, len(lines)), size=len(text))
-        case ToolResult(text=text, is_error=failed):
-            answered = (read_call(call),) if call else ()
-            lines = _lines(text, memo)
-            return Passage(seq, "tool", lines, mentions_of(lines, 0), answered, len(text), failed)
-        case AssistantMessage(text=text, tool_calls=tool_calls):
-            lines = _lines(text, memo)
-            said, size = len(lines), len(text)
-            for each in tool_calls:
-                body = arguments_text(each.arguments)
-                size += len(body)
-                lines += _lines(body, memo, len(lines))
-            calls = tuple(read_call(each) for each in tool_calls)
-            return Passage(seq, "assistant", lines, mentions_of(lines, said), calls, size)
+class Reader(Struct):
+    """Reads messages; what it learns of words and names serves for all the messages it reads."""
+
+    memo: Memo = {}
+    parts: dict[Reference, tuple[str, ...]] = {}
+    costs: dict[str, float] = {}
+
+    def read(self, seq: int, message: Message, call: ToolCall | None = None) -> Passage:
+        """The passage of a message; `call` is the one that a tool result answers."""
+        match message:
+            case UserMessage(text=text):
+                lines = self._lines(text)
+                return Passage(seq, "user", lines, self.mentions(lines, len(lines)), size=len(text))
+            case ToolResult(text=text, is_error=failed):
+                answered = (read_call(call),) if call else ()
+                lines = self._lines(text)
+                return Passage(seq, "tool", lines, self.mentions(lines, 0), answered, len(text), failed)
+            case AssistantMessage(text=text, tool_calls=tool_calls):
+                lines = self._lines(text)
+                said, size = len(lines), len(text)
+                for each in tool_calls:
+                    body = arguments_text(each.arguments)
+                    size += len(body)
+                    lines += self._lines(body, len(lines))
+                calls = tuple(read_call(each) for each in tool_calls)
+                return Passage(seq, "assistant", lines, self.mentions(lines, said), calls, size)
+
+    def mentions(self, lines: tuple[Line, ...], said: int) -> tuple[Mention, ...]:
+        """The distinct names of some lines; the first `said` of them are what was said, not called or returned."""
+        counts: dict[Reference, int] = {}
+        spoken: set[Reference] = set()
+        ticked: set[Reference] = set()
+        for place, line in enumerate(lines):
+            for name in line.names:
+                counts[name] = counts.get(name, 0) + 1
+            if place < said:
+                spoken.update(line.names)
+            if "`" in line.text:
+                ticked.update(name for name in line.names if "`" + name.text in line.text)
+        return tuple(
+            [
+                Mention(name, number, name in spoken, name in ticked, self._cost(name.text), self.shown_by(name))
+                for name, number in counts.items()
+            ]
+        )
+
+    def line(self, row: str, number: int) -> Line | None:
+        """A line of text, None if it names nothing."""
+        names = tuple(dict.fromkeys(in_line(row, self.memo)))
+        if not names:
+            return None
+        if len(names) == 1:
+            return Line(row.strip(), names, number, estimate(row), self.shown_by(names[0]))
+        shows: set[str] = set()
+        for name in names:
+            shows.update(self.shown_by(name))
+        return Line(row.strip(), names, number, estimate(row), tuple(sorted(shows)))
+
+    def shown_by(self, name: Reference) -> tuple[str, ...]:
+        known = self.parts.get(name)
+        if known is None:
+            known = self.parts[name] = parts(name.text, name.kind)
+        return known
+
+    def _cost(self, text: str) -> float:
+        known = self.costs.get(text)
+        if known is None:
+            known = self.costs[text] = estimate(text) + (2 if " " in text else 0)
+        return known
+
+    def _lines(self, text: str, start: int = 0) -> tuple[Line, ...]:
+        found = []
+        for number, row in enumerate(text.split("\n"), start):
+            if len(row) > LONGEST_LINE:
+                row = row[:300] + " … " + row[-80:]
+            if line := self.line(row, number):
+                found.append(line)
+        return tuple(found)
 
 
-def mentions_of(lines: tuple[Line, ...], said: int) -> tuple[Mention, ...]:
-    """The distinct names of some lines; the first `said` of them are what was said rather than called or returned."""
-    counts: dict[Reference, int] = {}
-    spoken: set[Reference] = set()
-    ticked: set[Reference] = set()
-    for place, line in enumerate(lines):
-        for name in line.names:
-            counts[name] = counts.get(name, 0) + 1
-        if place < said:
-            spoken.update(line.names)
-        if "`" in line.text:
-            ticked.update(name for name in line.names if "`" + name.text in line.text)
-    return tuple(Mention(name, number, name in spoken, name in ticked) for name, number in counts.items())
+def read(seq: int, message: Message, call: ToolCall | None = None) -> Passage:
+    """The passage of one message; `call` is the one that a tool result answers."""
+    return Reader().read(seq, message, call)
 
 
 def estimate(text: str) -> float:
@@ -94,13 +151,3 @@ def estimate(text: str) -> float:
 
 
 _PIECE = re.compile(r"[A-Z]?[a-z]{1,7}|[A-Z]{1,4}|\d{1,3}|[^\w\s]|_")
-
-
-def _lines(text: str, memo: Memo, start: int = 0) -> tuple[Line, ...]:
-    found = []
-    for number, row in enumerate(text.split("\n"), start):
-        if len(row) > LONGEST_LINE:
-            row = row[:300] + " … " + row[-80:]
-        if names := in_line(row, memo):
-            found.append(Line(row.strip(), tuple(dict.fromkeys(names)), number, estimate(row)))
-    return tuple(found)

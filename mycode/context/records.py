@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from mycode.context.digests.calls import read_call
 from mycode.context.facts import FactLedger
 from mycode.context.projection import Row
-from mycode.context.summarizers import Draft, Fold
+from mycode.context.summarizers import Draft, Fold, masked_each
 from mycode.core.messages import AssistantMessage
 from mycode.core.summaries import CommandRun, ErrorSeen, SummaryRecord, ToolUse, Trigger
 
@@ -19,7 +19,6 @@ _MOST_COMMANDS = 200
 _MOST_RESOLVED = 30
 _COMMANDS_CARRIED = 40
 _LONGEST_COMMAND = 300
-_BETWEEN = "\n\x1f\n"
 
 
 def build(
@@ -38,6 +37,7 @@ def build(
 ) -> SummaryRecord:
     """The record, without its sizes. `carried` is the user message that it carries on word for word."""
     ledger = fold.ledger
+    commands, errors = ledger.commands[-_MOST_COMMANDS:], ledger.errors[-_MOST_COMMANDS:]
     raw: dict[str, Any] = {
         "carried": carried,
         "constraints": list(constraints),
@@ -58,9 +58,13 @@ def build(
         files_modified=ledger.files_modified,
         files_read=ledger.files_read[-_MOST_COMMANDS:],
         commands=tuple(
-            CommandRun(_short(fold.redact(c.command)), c.exit_code) for c in ledger.commands[-_MOST_COMMANDS:]
+            CommandRun(_short(text), run.exit_code)
+            for text, run in zip(fold.redact_each(run.command for run in commands), commands, strict=True)
         ),
-        errors=tuple(ErrorSeen(fold.redact(e.text), resolved=not e.open) for e in ledger.errors[-_MOST_COMMANDS:]),
+        errors=tuple(
+            ErrorSeen(text, resolved=not error.open)
+            for text, error in zip(fold.redact_each(error.text for error in errors), errors, strict=True)
+        ),
         tools_used=tools_used(rows, parent, fold.redact),
         model=draft.model,
         usage=draft.usage,
@@ -125,17 +129,11 @@ def _short(command: str) -> str:
 
 
 def _masked(value: object, redact: Callable[[str], str]) -> object:
-    """The value with every text in it masked: all in one go, since each call of `redact` has its price."""
+    """The value with every text in it masked."""
     texts: list[str] = []
     _collect(value, texts)
-    joined = _BETWEEN.join(texts)
-    masked = redact(joined)
-    if masked == joined:
-        return value
-    parts = masked.split(_BETWEEN)
-    if len(parts) != len(texts):  # a secret seemed to reach over a border
-        parts = [redact(text) for text in texts]
-    return _replaced(value, iter(parts))
+    masked = masked_each(texts, redact)
+    return value if masked is texts else _replaced(value, iter(masked))
 
 
 def _collect(value: object, texts: list[str]) -> None:

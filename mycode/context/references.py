@@ -14,7 +14,7 @@ WORD_KINDS = frozenset({"hash", "error", "symbol", "number"})
 """Kinds that count as present only as a whole word; all others are present wherever their text stands."""
 
 
-class Reference(Struct, frozen=True):
+class Reference(Struct, frozen=True, gc=False):
     """A specific name, as it stands in the text (`quoted` without its quotation marks)."""
 
     text: str
@@ -54,6 +54,19 @@ def in_line(line: str, memo: Memo) -> list[Reference]:
             if _THREE_LETTERS.search(text) and text.count(" ") <= 8:
                 found.append(Reference(text, "quoted"))
     return found
+
+
+def parts(text: str, kind: Kind) -> tuple[str, ...]:
+    """Every name that is shown where this one stands, sorted: itself, its words, its tails, the names within it."""
+    found = {text, *words(text)}
+    if kind == "path":
+        found.update(text[place + 1 :] for place, sign in enumerate(text) if sign == "/")
+    elif kind == "dotted":
+        pieces = text.split(".")
+        found.update(".".join(pieces[a:b]) for a in range(len(pieces)) for b in range(a + 2, len(pieces) + 1))
+    elif kind == "quoted":
+        found.update(name.text for name in in_line(text, {}))
+    return tuple(sorted(found))
 
 
 def words(text: str) -> list[str]:

@@ -115,8 +115,10 @@ def score(passages: Sequence[Passage], recent: Sequence[Passage] = ()) -> dict[s
             z += w_ticked
         if parent and (siblings := past.siblings[parent]):
             z += w_siblings * log(1 + siblings)
-        out[text] = z if text not in past.prompted else z + w_first * (text in past.first) + w_last * (text in past.last)
-    return {text: 1 / (1 + exp(-z)) for text, z in out.items()}
+        out[text] = (
+            z if text not in past.prompted else z + w_first * (text in past.first) + w_last * (text in past.last)
+        )
+    return out
 
 
 def features(passages: Sequence[Passage]) -> dict[str, tuple[float, ...]]:
@@ -186,8 +188,7 @@ def _past(passages: Sequence[Passage]) -> _Past:
                 names[text] = (kind, mention.lines, 1, i, company, +own, i, said, mention.ticked, parent)
                 continue
             kind, lines, messages, _, least, times, last_own, said, ticked, parent = known
-            if company < least:
-                least = company
+            least = min(least, company)
             if own:
                 times, last_own, said = times + 1, i, said or mention.said
             lines, ticked = lines + mention.lines, ticked or mention.ticked

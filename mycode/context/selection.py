@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
 
-from msgspec import Struct
+from msgspec.structs import replace
 
 from mycode.context import reuse
 from mycode.context.digests.calls import CallFacts
 from mycode.context.facts import FactLedger
-from mycode.context.passages import Line, Mention, Passage, Role, estimate, mentions_of, read
-from mycode.context.references import WORD_KINDS, Kind, Memo, Reference, in_line, words
+from mycode.context.passages import Line, Mention, Passage, Reader, Role, estimate
+from mycode.context.references import WORD_KINDS, words
 from mycode.core.messages import AssistantMessage, Message, ToolCall, ToolResult
 from mycode.core.summaries import SummaryRecord
 
@@ -34,29 +35,27 @@ def fold_text(
     ledger: FactLedger,
     budget_tokens: int,
     count: Count,
-    recent: Sequence[Message] = (),
+    recent: Sequence[tuple[int, Message]] = (),
 ) -> str:
     """The readable text that stands for folded messages: per message a header with its handle, then names and lines.
 
     `messages` are the folded ones by seq, `recent` what stays verbatim after them (its names need not be kept twice).
-    `previous` is the fold before this one: its `digest` is read back, so that what it kept competes by its likelihood
-    with what is new; nothing else is stored. Never longer than `budget_tokens` by `count`; empty if nothing fits.
+    What the ledger has read is not read again. `previous` is the fold before this one: its `digest` is read back, so
+    that what it kept competes by its likelihood with what is new; nothing else is stored. Never longer than
+    `budget_tokens` by `count`; empty if nothing fits.
     """
-    calls = {
-        call.id: call
-        for message in (*(message for _, message in messages), *recent)
-        if isinstance(message, AssistantMessage)
-        for call in message.tool_calls
-    }
-    memo: Memo = {}
+    reader = Reader()
+    calls: dict[str, ToolCall] = {}
 
     def reading(seq: int, message: Message) -> Passage:
-        return ledger.passage(seq) or read(seq, message, _call_of(message, calls), memo)
+        if isinstance(message, AssistantMessage):
+            calls.update((call.id, call) for call in message.tool_calls)
+        call = calls.get(message.call_id) if isinstance(message, ToolResult) else None
+        return ledger.passage(seq) or reader.read(seq, message, call)
 
-    last = messages[-1][0] if messages else 0
-    folded = [*read_digest(previous.digest if previous else "", memo), *(reading(seq, each) for seq, each in messages)]
-    newest = [read(seq, each, _call_of(each, calls), memo) for seq, each in enumerate(recent, last + 1)]
-    shown = [mention.name for passage in newest for mention in passage.mentions]
+    folded = [*read_digest(previous.digest if previous else "", reader), *(reading(*each) for each in messages)]
+    newest = [reading(*each) for each in recent]
+    shown = {part for passage in newest for mention in passage.mentions for part in mention.shows}
     return select(folded, reuse.score(folded, newest), budget_tokens, count, shown, handles=True)
 
 
@@ -65,7 +64,7 @@ def select(
     weights: dict[str, float],
     budget: int,
     count: Count,
-    shown: Iterable[Reference] = (),
+    shown: Collection[str] = (),
     *,
     handles: bool,
 ) -> str:
@@ -92,16 +91,16 @@ def select(
     return text
 
 
-def read_digest(text: str, memo: Memo) -> list[Passage]:
+def read_digest(text: str, reader: Reader) -> list[Passage]:
     """Reads a text made by `select` back into passages, one per header, with the headers as they were."""
     out: list[Passage] = []
     rows: list[str] = []
     for row in text.split("\n"):
         if rows and not row.startswith(" "):
-            out += _read_block(rows, memo)
+            out += _read_block(rows, reader)
             rows = []
         rows.append(row)
-    return [*out, *_read_block(rows, memo)]
+    return [*out, *_read_block(rows, reader)]
 
 
 def title(passage: Passage, *, handles: bool) -> str:
@@ -122,72 +121,55 @@ def _named(call: CallFacts) -> str:
     return f"{call.tool} {target if len(target) <= limit else target[: limit - 1].rstrip() + '…'}".rstrip()
 
 
-def _call_of(message: Message, calls: dict[str, ToolCall]) -> ToolCall | None:
-    return calls.get(message.call_id) if isinstance(message, ToolResult) else None
-
-
 _TITLE = re.compile(r"(?:m(\d+) )?(.*?:)(?= |$)")
 
 
-def _read_block(rows: list[str], memo: Memo) -> Iterator[Passage]:
+def _read_block(rows: list[str], reader: Reader) -> Iterator[Passage]:
     match = _TITLE.match(rows[0])
     if match is None:
         return
     plain = match.group(2)
     role: Role = "user" if plain == "user:" else "tool" if plain.startswith("→") else "assistant"
-    lines = tuple(
-        Line(row.strip(), names, number, estimate(row))
-        for number, row in enumerate([rows[0][match.end() :], *rows[1:]])
-        if (names := tuple(dict.fromkeys(in_line(row, memo))))
-    )
+    found = (reader.line(row, number) for number, row in enumerate([rows[0][match.end() :], *rows[1:]]))
+    lines = tuple(line for line in found if line is not None)
     mentions = tuple(
-        Mention(each.name, max(each.lines, CARRIED_LINES), each.said, each.ticked)
-        for each in mentions_of(lines, len(lines) if role == "assistant" else 0)
+        replace(each, lines=max(each.lines, CARRIED_LINES))
+        for each in reader.mentions(lines, len(lines) if role == "assistant" else 0)
     )
     size = sum(map(len, rows))
     yield Passage(int(match.group(1) or 0), role, lines[1:] if lines and not lines[0].number else lines, mentions,
                   size=size, failed="❌" in plain, title=match.group(0))  # fmt: skip
 
 
-class _Candidate(Struct):
-    """A name (to stand in any of its passages) or a whole line of one passage, what it costs and what it shows."""
-
-    text: str
-    cost: float
-    shows: tuple[str, ...]
-    home: int = -1
-    number: int = 0
-    bonus: float = 0.0
-
-
 class _Choice:
     """The growing choice of names and lines; it lives during one call of `select`."""
 
     def __init__(
-        self, passages: Sequence[Passage], weights: dict[str, float], shown: Iterable[Reference], *, handles: bool
+        self, passages: Sequence[Passage], weights: dict[str, float], shown: Collection[str], *, handles: bool
     ):
         self.passages = passages
         self.titles = [title(passage, handles=handles) for passage in passages]
         self.title_costs = [estimate(text) + 1 for text in self.titles]
-        self.parts: dict[str, tuple[str, ...]] = {}
-        self.seen: Memo = {}
-        covered = {part for name in shown for part in self._parts(name.text, name.kind)}
-        self.kinds: dict[str, Kind] = {}
+        self.reader = Reader()
+        self.names: dict[str, Mention] = {}
         self.homes: dict[str, list[int]] = {}
+        names, homes = self.names, self.homes
         for i, passage in enumerate(passages):
             for mention in passage.mentions:
                 text = mention.name.text
-                if text in self.homes:
-                    self.homes[text].append(i)
-                elif text not in covered:
-                    self.homes[text] = [i]
-                    self.kinds[text] = mention.name.kind
-        self.left = {text: weights.get(text, 0.0) for text in self.homes}
-        self.titled = [self._named_in(text) for text in self.titles]
+                known = homes.get(text)
+                if known is not None:
+                    known.append(i)
+                elif text not in shown:
+                    homes[text] = [i]
+                    names[text] = mention
+        self.left = defaultdict(float, {text: weights.get(text, 0.0) for text in homes})
+        self.titled: dict[int, frozenset[str]] = {}
         self.richness = [0.0] * len(passages)
-        self.candidates: list[_Candidate] = []
+        # A candidate is a name, to stand in any of its passages, or a whole line of one passage.
+        self.candidates: list[Mention | tuple[int, Line, float]] = []
         self.heap: list[tuple[float, int, float]] = []
-        self.chosen: list[tuple[int, _Candidate, float]] = []
+        self.chosen: list[tuple[int, Mention | Line, float]] = []
         self.opened: set[int] = set()
         self.used = 0.0
         self._add_names()
@@ -200,29 +182,40 @@ class _Choice:
 
     def fill(self, room: float) -> None:
         """Takes candidates by weight per token while they fit; the first to show a name spends its weight."""
-        left, heap = self.left, self.heap
+        worth, left, heap = self.left.__getitem__, self.left, self.heap
+        part: Mention | Line
         too_large: list[tuple[float, int, float]] = []
         while heap and self.used < room and len(too_large) < 100:
-            rank, k, price = heapq.heappop(heap)
+            rank, k, price = heap[0]
             each = self.candidates[k]
-            value = each.bonus + sum([left[text] for text in each.shows])
+            if isinstance(each, Mention):
+                home, part = -1, each
+                value = sum(map(worth, part.shows))
+            else:
+                home, part, bonus = each
+                value = sum(map(worth, part.shows), bonus)
             if value <= 0:
+                heapq.heappop(heap)
                 continue
             if value / price < -rank - 1e-12:
-                heapq.heappush(heap, (-value / price, k, price))
+                heapq.heapreplace(heap, (-value / price, k, price))
                 continue
-            home = each.home if each.home >= 0 else self._home(each.text)
-            cost = each.cost
-            if home not in self.opened:
-                cost = self.title_costs[home] + (0 if each.home < 0 and each.text in self.titled[home] else cost)
+            heapq.heappop(heap)
+            if isinstance(part, Mention):
+                home = self._home(part.name.text)
+                cost = part.cost
+                if home not in self.opened:
+                    cost = self.title_costs[home] + (0 if part.name.text in self._titled(home) else cost)
+            else:
+                cost = part.cost + 2 + (0 if home in self.opened else self.title_costs[home])
             if self.used + cost > room:
                 too_large.append((rank, k, price))
                 continue
             self.used += cost
-            for text in each.shows if home in self.opened else (*each.shows, *self.titled[home]):
+            for text in part.shows if home in self.opened else (*part.shows, *self._titled(home)):
                 left[text] = 0.0
             self.opened.add(home)
-            self.chosen.append((home, each, cost))
+            self.chosen.append((home, part, cost))
         for entry in too_large:
             heapq.heappush(heap, entry)
 
@@ -233,21 +226,21 @@ class _Choice:
             self.used -= self.chosen.pop()[2]
 
     def text(self) -> str:
-        by_passage: dict[int, list[_Candidate]] = {}
-        for home, each, _ in self.chosen:
-            by_passage.setdefault(home, []).append(each)
+        by_passage: dict[int, list[Mention | Line]] = {}
+        for home, part, _ in self.chosen:
+            by_passage.setdefault(home, []).append(part)
         rows: list[str] = []
         before = -1
         for i in sorted(by_passage):
-            lines = sorted((each for each in by_passage[i] if each.home >= 0), key=lambda each: each.number)
+            lines = sorted((each for each in by_passage[i] if isinstance(each, Line)), key=lambda each: each.number)
             held = "\n".join(each.text for each in lines)
             whole = set(words(held))
             names = [
-                quoted(each.text)
+                quoted(text)
                 for each in by_passage[i]
-                if each.home < 0
-                and each.text not in self.titled[i]
-                and not (each.text in whole if self.kinds[each.text] in WORD_KINDS else each.text in held)
+                if isinstance(each, Mention)
+                and (text := each.name.text) not in self._titled(i)
+                and not (text in whole if each.name.kind in WORD_KINDS else text in held)
             ]
             rows.append(" ".join([self._title(i, before), *names]))
             rows += [" " + each.text for each in lines]
@@ -272,54 +265,52 @@ class _Choice:
                 return i
         return max(homes, key=lambda i: (self.richness[i], i))
 
-    def _named_in(self, text: str) -> frozenset[str]:
-        found = {part for name in in_line(text, self.seen) for part in self._parts(name.text, name.kind)}
-        return frozenset(part for part in found if part in self.left)
+    def _titled(self, i: int) -> frozenset[str]:
+        """What the header of a passage shows."""
+        known = self.titled.get(i)
+        if known is None:
+            line = self.reader.line(self.titles[i], 0)
+            known = self.titled[i] = frozenset(line.shows if line else ())
+        return known
 
     def _add_names(self) -> None:
-        for text, homes in self.homes.items():
-            cost = estimate(text) + (2 if " " in text else 0)
-            share = self.left[text] / cost
-            for i in homes:
-                self.richness[i] += share
-            shows = tuple([part for part in self._parts(text, self.kinds[text]) if part in self.left])
-            self._add(_Candidate(text, cost, shows), min([self.title_costs[i] for i in homes]))
+        left, richness, title_costs, names = self.left, self.richness, self.title_costs, self.names
+        worth, heap = left.__getitem__, self.heap
+        for k, (text, homes) in enumerate(self.homes.items()):
+            mention = names[text]
+            cost = mention.cost
+            share = left[text] / cost
+            if len(homes) == 1:
+                least = title_costs[homes[0]]
+                richness[homes[0]] += share
+            else:
+                least = min([title_costs[i] for i in homes])
+                for i in homes:
+                    richness[i] += share
+            value = sum(map(worth, mention.shows))
+            price = cost + HEADER_SHARE * least
+            heap.append((-value / price, k, price))
+        self.candidates += names.values()
 
     def _add_lines(self) -> None:
         seen: set[str] = set()
+        worth, heap, candidates = self.left.__getitem__, self.heap, self.candidates
         number = max(1, len(self.passages))
         for i in range(len(self.passages) - 1, -1, -1):
             passage = self.passages[i]
             bonus = LINE_VALUE * LINE_VALUE_BY_ROLE[passage.role] * (0.3 + 0.7 * i / number)
+            title_price = 2 + HEADER_SHARE * self.title_costs[i]
             for line in passage.lines:
-                if line.text in seen:
+                text = line.text
+                if text in seen:
                     continue
-                seen.add(line.text)
-                shows = {part for name in line.names for part in self._parts(name.text, name.kind) if part in self.left}
-                value = bonus * min(1.0, len(line.text) / 60)
-                each = _Candidate(line.text, line.cost + 2, tuple(sorted(shows)), i, line.number, value)
-                self._add(each, self.title_costs[i])
-
-    def _add(self, each: _Candidate, title_cost: float) -> None:
-        price = each.cost + HEADER_SHARE * title_cost
-        value = each.bonus + sum([self.left[text] for text in each.shows])
-        self.heap.append((-value / price, len(self.candidates), price))
-        self.candidates.append(each)
-
-    def _parts(self, text: str, kind: Kind) -> tuple[str, ...]:
-        """Every name that is also shown where this one stands: itself, its words, its tails, the names within it."""
-        known = self.parts.get(text)
-        if known is None:
-            found = {text, *words(text)}
-            if kind == "path":
-                found.update(text[place + 1 :] for place, sign in enumerate(text) if sign == "/")
-            elif kind == "dotted":
-                pieces = text.split(".")
-                found.update(".".join(pieces[a:b]) for a in range(len(pieces)) for b in range(a + 2, len(pieces) + 1))
-            elif kind == "quoted":
-                found.update(name.text for name in in_line(text, {}))
-            known = self.parts[text] = tuple(sorted(found))
-        return known
+                seen.add(text)
+                length = len(text)
+                own = bonus if length >= 60 else bonus * length / 60
+                value = sum(map(worth, line.shows), own)
+                price = line.cost + title_price
+                heap.append((-value / price, len(candidates), price))
+                candidates.append((i, line, own))
 
 
 def quoted(name: str) -> str:

@@ -1,3 +1,6 @@
+import math
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -40,3 +43,16 @@ def test_every_score_is_a_probability_and_the_same_each_time(texts):
     likely = reuse.score(read_once)
     assert all(0 <= value <= 1 for value in likely.values())
     assert likely == reuse.score(read_once)
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(st.booleans(), st.text("ab_/.:→ m1\n`\"'P", max_size=90)), max_size=8))
+def test_the_score_is_the_logistic_function_of_the_weighted_features(said):
+    read_once = passages(*((UserMessage if person else AssistantMessage)(text) for person, text in said))
+    found = reuse.features(read_once)
+    *weights, intercept = reuse.WEIGHTS
+    likely = {
+        name: 1 / (1 + math.exp(-intercept - sum(w * v for w, v in zip(weights, values, strict=True))))
+        for name, values in found.items()
+    }
+    assert reuse.score(read_once) == pytest.approx(likely)

@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mycode.context.facts import FactLedger
+from mycode.context.passages import Reader
 from mycode.context.selection import fold_text, read_digest
 from mycode.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 from mycode.core.summaries import SummaryRecord
@@ -31,7 +32,7 @@ def fold(
     messages: list[tuple[int, Message]],
     budget: int = 200,
     previous: SummaryRecord | None = None,
-    recent: tuple[Message, ...] = (),
+    recent: tuple[tuple[int, Message], ...] = (),
 ) -> str:
     return fold_text(messages, previous=previous, ledger=FactLedger(), budget_tokens=budget, count=count, recent=recent)
 
@@ -57,7 +58,14 @@ def test_a_small_fold_keeps_what_was_said_and_drops_what_only_scrolled_by():
 
 def test_names_that_stay_verbatim_are_not_kept_twice():
     again = AssistantMessage("Now split_params and parse_header keep the charset.")
-    assert "split_params" not in fold(SESSION[1:3], budget=12, recent=(again,))
+    assert "split_params" not in fold(SESSION[1:3], budget=12, recent=((4, again),))
+
+
+def test_recent_messages_keep_their_own_seqs_even_where_the_log_holds_other_entries_between():
+    again = AssistantMessage("Now split_params and parse_header keep the charset.")
+    ledger = FactLedger().add(4, AssistantMessage("Nothing to see.")).add(7, again)
+    text = fold_text(SESSION[1:3], previous=None, ledger=ledger, budget_tokens=12, count=count, recent=((7, again),))
+    assert "split_params" not in text
 
 
 def test_a_second_fold_carries_on_what_the_first_one_kept():
@@ -71,7 +79,7 @@ def test_a_second_fold_carries_on_what_the_first_one_kept():
 
 
 def test_a_digest_is_read_back_with_the_roles_and_headers_it_had():
-    passages = read_digest(fold(SESSION), {})
+    passages = read_digest(fold(SESSION), Reader())
     assert [(p.seq, p.role) for p in passages if p.seq in {1, 4, 6}] == [(1, "user"), (4, "assistant"), (6, "tool")]
     assert passages[0].title == "m1 user:"
 

@@ -56,10 +56,10 @@ def facts_text(ledger: FactLedger, room: int, fold: Fold) -> str:
     )
     parts: list[str] = []
     for title, items, joint in sections:
-        kept = list(dict.fromkeys(" ".join(item.split())[:300] for item in items))
+        kept = fold.redact_each(dict.fromkeys(" ".join(item.split())[:300] for item in items))
         while kept:
             head = f"{title}:\n- " if joint.startswith("\n") else f"{title}: "
-            part = fold.redact(head + joint.join(kept))
+            part = head + joint.join(kept)
             if fold.count("\n".join([*parts, part])) <= room:
                 parts.append(part)
                 break
@@ -83,9 +83,8 @@ def failing_tests(ledger: FactLedger) -> tuple[str, ...]:
 def key_points(fold: Fold) -> tuple[str, ...]:
     """What the person asked for, one line each: the topics of a summary that no model wrote."""
     earlier = list(fold.previous.key_points) if fold.previous else []
-    for _, message in fold.messages:
-        if isinstance(message, UserMessage) and message.text.strip():
-            earlier.append(fold.redact(" ".join(message.text.split())[:100]))
+    said = [message.text for _, message in fold.messages if isinstance(message, UserMessage) and message.text.strip()]
+    earlier += fold.redact_each(" ".join(text.split())[:100] for text in said)
     return tuple(list(dict.fromkeys(earlier))[-MOST_POINTS:])
 
 
@@ -93,9 +92,9 @@ def context_of(ledger: FactLedger, fold: Fold) -> SummaryContext:
     """The structured facets, as far as rules can tell them (R73)."""
     return SummaryContext(
         participants=("user", "assistant"),
-        decisions=tuple(fold.redact(said.text) for said in ledger.decisions[-MOST_POINTS:]),
-        action_items=tuple(ActionItem(fold.redact(item.text)) for item in ledger.open_todo[:MOST_POINTS]),
-        unresolved=tuple(fold.redact(error.text[:300]) for error in ledger.open_errors[-MOST_POINTS:]),
+        decisions=tuple(fold.redact_each(said.text for said in ledger.decisions[-MOST_POINTS:])),
+        action_items=tuple(map(ActionItem, fold.redact_each(item.text for item in ledger.open_todo[:MOST_POINTS]))),
+        unresolved=tuple(fold.redact_each(error.text[:300] for error in ledger.open_errors[-MOST_POINTS:])),
         entities=ledger.files_modified[-MOST_POINTS:],
     )
 
