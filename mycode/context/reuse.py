@@ -115,9 +115,9 @@ def score(passages: Sequence[Passage], recent: Sequence[Passage] = ()) -> dict[s
             z += w_ticked
         if parent and (siblings := past.siblings[parent]):
             z += w_siblings * log(1 + siblings)
-        out[text] = (
-            z if text not in past.prompted else z + w_first * (text in past.first) + w_last * (text in past.last)
-        )
+        if text in past.prompted:
+            z += w_first * (text in past.first) + w_last * (text in past.last)
+        out[text] = 1 / (1 + exp(-z))
     return out
 
 
