@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from mycode.cli.options import RunOptions
+from mycode.core.visible import plain
 
 app = typer.Typer(
     help="Look at and change settings.", no_args_is_help=True, rich_markup_mode=None, add_completion=False
@@ -24,9 +25,9 @@ def show(
 
     run = Run(RunOptions(), os.environ)
     for line in settings_lines(run.loaded, origin=origin, everything=everything):
-        typer.echo(line)
+        typer.echo(plain(line))
     for warning in run.warnings:
-        typer.echo(f"# {warning}", err=True)
+        typer.echo(plain(f"# {warning}"), err=True)
     return 0
 
 
@@ -49,6 +50,24 @@ def path() -> int:
     return 0
 
 
+@app.command("get")
+def get_key(key: Annotated[str, typer.Argument(help="Dotted key, e.g. model.name.")]) -> int:
+    """Print the value of one key that is in force.
+
+    Example: mycode config get context.auto.trigger_ratio
+    """
+    from mycode.cli.run import Run
+    from mycode.config.describe import toml
+    from mycode.core.errors import ConfigError
+
+    for known, value, _ in Run(RunOptions(), os.environ).loaded.values():
+        if known == key:
+            typer.echo(plain(toml(value)))
+            return 0
+    message = f"There is no setting {key!r}. `mycode config keys` lists them."
+    raise ConfigError(message)
+
+
 @app.command("set")
 def set_key(
     key: Annotated[str, typer.Argument(help="Dotted key, e.g. model.name.")],
@@ -62,7 +81,7 @@ def set_key(
     from mycode.config.folders import find_folders
 
     file = set_value(find_folders(os.environ).settings_file, key, value)
-    typer.echo(f"{key} is set in {file}.")
+    typer.echo(plain(f"{key} is set in {file}."))
     return 0
 
 
@@ -80,5 +99,5 @@ def trust(
     root = repository_root(cwd) or cwd
     data = find_folders(os.environ).data
     (distrust if remove else remember)(data, root)
-    typer.echo(f"{root} is {'no longer' if remove else 'now'} trusted.")
+    typer.echo(plain(f"{root} is {'no longer' if remove else 'now'} trusted."))
     return 0

@@ -6,7 +6,9 @@ import os
 import shutil
 import sqlite3
 import sys
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Literal
 
 import typer
@@ -14,6 +16,7 @@ from msgspec import Struct
 
 from mycode.cli.options import RunOptions
 from mycode.core.errors import MycodeError
+from mycode.core.visible import plain
 
 State = Literal["ok", "note", "bad"]
 _SIGNS = {"ok": "✓", "note": "·", "bad": "✗"}
@@ -34,7 +37,8 @@ def doctor() -> int:
     """
     findings = list(examine())
     for finding in findings:
-        typer.echo(f"{_SIGNS[finding.state]} {finding.what}" + (f"\n    {finding.advice}" if finding.advice else ""))
+        advice = f"\n    {finding.advice}" if finding.advice else ""
+        typer.echo(plain(f"{_SIGNS[finding.state]} {finding.what}{advice}"))
     return 1 if any(finding.state == "bad" for finding in findings) else 0
 
 
@@ -108,5 +112,7 @@ def _sandbox(run: object) -> Finding:
     from mycode.permissions.sandbox import detect
 
     assert isinstance(run, Run)
-    box = detect("auto", run.root)
+    # Tried out elsewhere: the box's mount points would stay behind in the project.
+    with tempfile.TemporaryDirectory(prefix="mycode-") as folder:
+        box = detect("auto", Path(folder))
     return Finding("ok" if box.active else "note", f"Sandbox: {box.state}")

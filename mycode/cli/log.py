@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from mycode.config.folders import find_folders
 from mycode.core.redact import redact
+from mycode.core.visible import plain
 
 
 def keep_traceback(error: BaseException) -> str:
@@ -16,7 +17,7 @@ def keep_traceback(error: BaseException) -> str:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         with os.fdopen(descriptor, "a", encoding="utf-8") as out:
-            out.write(f"{datetime.now(UTC).isoformat()}\n{redact(text)}\n")
+            out.write(f"{datetime.now(UTC).isoformat()}\n{plain(redact(text))}\n")
     except OSError as problem:
         return f"they could not be kept ({problem})"
     return str(file)

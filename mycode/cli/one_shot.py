@@ -10,6 +10,7 @@ from mycode.cli.options import RunOptions
 from mycode.cli.run import Run
 from mycode.cli.wiring import Workplace
 from mycode.core.errors import InputError
+from mycode.core.visible import plain
 from mycode.headless.approver import NobodyToAsk
 from mycode.headless.envelope import Opening, Outcome
 from mycode.headless.printers import make_printer, print_turn, utc_now
@@ -24,7 +25,7 @@ def one_shot(options: RunOptions) -> int:
         _check_writable(options.output_file)
     run = Run(options, os.environ)
     for warning in run.warnings:
-        sys.stderr.write(f"mycode: {warning}\n")
+        sys.stderr.write(f"mycode: {plain(warning)}\n")
     try:
         return asyncio.run(_one_turn(run, prompt))
     finally:

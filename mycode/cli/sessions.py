@@ -14,6 +14,7 @@ import typer
 
 from mycode.cli.options import RunOptions
 from mycode.core.errors import InputError, UsageError
+from mycode.core.visible import plain
 from mycode.session.store import SessionInfo, Store
 
 app = typer.Typer(
@@ -96,7 +97,7 @@ def export(
         out.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError(f"{out} cannot be written: {error.strerror or error}.") from error
-    typer.echo(f"Written to {out}.", err=True)
+    typer.echo(plain(f"Written to {out}."), err=True)
     return 0
 
 
@@ -159,7 +160,7 @@ def verify(name: Name) -> int:
     with _store() as store:
         problems = store.verify(store.find(name).id)
     for problem in problems:
-        typer.echo(problem)
+        typer.echo(plain(problem))
     typer.echo(
         f"{len(problems)} {'problem' if len(problems) == 1 else 'problems'}." if problems else "Whole and unaltered.",
         err=True,

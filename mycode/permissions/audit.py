@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from mycode.core.errors import SessionError
 from mycode.core.redact import redact
+from mycode.core.visible import in_json
 
 _FIRST = "0" * 64
 _LONGEST = 65_536
@@ -66,7 +67,7 @@ class AuditLog:
             os.fchmod(file, 0o600)
             seq, previous, whole = _tail(file)
             chained = _chained(msgspec.structs.replace(safe, seq=seq + 1, previous=previous))
-            line = msgspec.json.encode(chained) + b"\n"
+            line = in_json(msgspec.json.encode(chained).decode()).encode() + b"\n"
             # A line that a crash cut off keeps its own line, so that the next one stays readable.
             data = line if whole else b"\n" + line
             while data:

@@ -10,7 +10,7 @@ from pathlib import Path
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from mycode.core.visible import one_line
+from mycode.core.visible import one_line, revealed
 from mycode.repl.commands.command import Command, Registry, Shell
 
 _MOST = 30
@@ -67,6 +67,8 @@ class ReplCompleter(Completer):
         if now - self._listed_at > _FRESH_SECONDS:
             self._files, self._listed_at = self._list_files(), now
         for path in ranked(typed, self._files):
+            if revealed(path) != path:
+                continue  # a name that a terminal would obey, or that does not show what it is
             shown = f'"{path}"' if " " in path else path
             yield Completion(f"@{shown}", start_position=-len(typed) - 1, display=one_line(path, 70))
 
