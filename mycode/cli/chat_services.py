@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -54,7 +55,7 @@ async def talk(options: RunOptions, opening: Opening | None) -> int:
         )
         services = ChatServices(place)
         try:
-            return await run_repl(
+            code = await run_repl(
                 place.session,
                 settings=settings,
                 services=services,
@@ -62,6 +63,9 @@ async def talk(options: RunOptions, opening: Opening | None) -> int:
                 opening=opening,
                 warm=place.warm,
             )
+            if code == 0 and run.settings.session.persist:
+                _say_goodbye(place.session)
+            return code
         finally:
             await place.aclose()
     finally:
@@ -147,6 +151,12 @@ class ChatServices:
 
     def init_prompt(self) -> str:
         return _INIT_PROMPT
+
+
+def _say_goodbye(session: Session) -> None:
+    """How to come back, where there is something to come back to; on standard error, which nobody parses."""
+    if session.messages_count:
+        sys.stderr.write(f"“{one_line(session.title, 60)}” is kept: mycode -r {session.id}\n")
 
 
 def _resumed(session: Session) -> list[str]:

@@ -222,3 +222,16 @@ def test_the_demo_ends_well_only_because_the_tests_pass(program: Program) -> Non
         assert words in done.stdout
     assert "minutes <= FREE_MINUTES" in (program.cwd / "kept" / "meter" / "fees.py").read_text()
     assert "\x1b" not in done.stdout
+
+
+def test_one_setting_is_printed_and_an_unknown_one_is_told(program: Program) -> None:
+    assert program.run("config", "get", "session.persist").stdout == "true\n"
+    done = program.run("config", "get", "nosuch.key")
+    assert (done.stdout, done.returncode) == ("", 52)
+    assert done.stderr == "mycode: There is no setting 'nosuch.key'. `mycode config keys` lists them.\n"
+
+
+def test_the_doctor_leaves_nothing_behind_in_the_project(program: Program) -> None:
+    before = sorted(path.name for path in program.cwd.iterdir())
+    assert program.run("doctor").returncode == 0
+    assert sorted(path.name for path in program.cwd.iterdir()) == before

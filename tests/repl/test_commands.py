@@ -285,6 +285,22 @@ async def test_export_chooses_the_format_by_the_ending(shell: FakeShell) -> None
     assert shell.services.done == ["export  md", "export talk.html html", "export talk.txt jsonl"]
 
 
+async def test_export_takes_the_format_as_a_word(shell: FakeShell) -> None:
+    await shell.run("/export html")
+    await shell.run("/export jsonl kept/talk.txt")
+    with pytest.raises(UsageError, match="'pdf' is no format; it is one of md, html, jsonl"):
+        await shell.run("/export pdf talk.pdf")
+
+    assert shell.services.done == ["export  html", "export kept/talk.txt jsonl"]
+
+
+async def test_a_setting_that_is_to_be_changed_or_is_none_is_told_where_to_go(shell: FakeShell) -> None:
+    with pytest.raises(UsageError, match=r"In a shell: mycode config set repl\.plain true"):
+        await shell.run("/config repl.plain true")
+    with pytest.raises(UsageError, match=r"There is no setting 'nosuch'\."):
+        await shell.run("/config nosuch")
+
+
 async def test_init_is_a_prompt_and_exit_leaves(shell: FakeShell) -> None:
     await shell.run("/init")
     await shell.run("/quit")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
+from mycode.core.errors import UsageError
 from mycode.core.visible import plain
 from mycode.repl.commands.arguments import Arguments, Option, Positional
 from mycode.repl.commands.command import Command, Shell
@@ -29,9 +30,16 @@ async def switch(shell: Shell, arguments: Arguments) -> None:
 async def config(shell: Shell, arguments: Arguments) -> None:
     known = shell.services.settings()
     wanted = arguments.text("name")
+    name, _, value = wanted.partition(" ")
+    if value:
+        message = f"A chat only shows settings. In a shell: mycode config set {name} {value}"
+        raise UsageError(message)
     rows = [row for row in known if (wanted and row[0].startswith(wanted)) or (not wanted and row[2] != _DEFAULT)]
     if arguments.flag("--all"):
         rows = list(known)
+    if wanted and not rows:
+        message = f"There is no setting {wanted!r}. /config --all lists them."
+        raise UsageError(message)
     _table(shell, rows)
     if not wanted and len(rows) < len(known):
         shell.say(f"{len(known) - len(rows)} settings have their defaults: /config --all, or /config context.auto.")
@@ -68,7 +76,7 @@ COMMANDS = (
         "config",
         "Settings in force and where each comes from",
         config,
-        positionals=(Positional("name", "only settings whose names begin with this"),),
+        positionals=(Positional("name", "only settings whose names begin with this", rest=True),),
         options=(Option("--all", "also those that have their defaults"),),
         examples=("/config", "/config --all", "/config context.auto"),
         at_once="always",

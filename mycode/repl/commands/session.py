@@ -11,6 +11,7 @@ from mycode.repl.commands.arguments import Arguments, Option, Positional
 from mycode.repl.commands.command import Command, Shell
 
 _SHOWN = 15
+_FORMS = ("md", "html", "jsonl")
 
 
 async def leave(shell: Shell, _: Arguments) -> None:
@@ -53,8 +54,14 @@ async def rename(shell: Shell, arguments: Arguments) -> None:
 
 
 async def export(shell: Shell, arguments: Arguments) -> None:
-    path = arguments.text("path")
-    form = arguments.text("--format") or {"html": "html", "jsonl": "jsonl"}.get(path.rpartition(".")[2], "md")
+    first, path = arguments.text("form"), arguments.text("path")
+    if first not in _FORMS:  # `/export talk.html`: the ending says the rest
+        if path:
+            message = f"{first!r} is no format; it is one of {', '.join(_FORMS)}. Example: /export html talk.html"
+            raise UsageError(message)
+        first, path = "", first
+    ending = path.rpartition(".")[2]
+    form = arguments.text("--format") or first or (ending if ending in _FORMS else "md")
     shell.say(f"Written to {shell.services.export(path, form)}.")
 
 
@@ -100,10 +107,13 @@ COMMANDS = (
         "export",
         "Write this session to a file",
         export,
-        positionals=(Positional("path", "where to; unset: a name made of the title"),),
-        options=(Option("--format", "md, html or jsonl", "FORM", choices=("md", "html", "jsonl")),),
+        positionals=(
+            Positional("form", "md, html or jsonl; unset: what the path ends in"),
+            Positional("path", "where to; unset: a name made of the title"),
+        ),
+        options=(Option("--format", "md, html or jsonl", "FORM", choices=_FORMS),),
         aliases=("save",),
-        examples=("/export", "/export talk.html"),
+        examples=("/export html", "/export talk.md"),
     ),
     Command("cost", "What this session has cost", cost, at_once="always", aliases=("usage",)),
     Command("exit", "Leave; the session is kept", leave, at_once="always", aliases=("quit", "q")),
