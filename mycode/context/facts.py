@@ -313,8 +313,8 @@ def _with_file(
 def _with_command(ledger: FactLedger, seq: int, command: str, result: ToolResult) -> FactLedger:
     code = exit_code(result.text)
     text = plain_output(result.text)
-    one_line = " ".join(command.split())[:500]
-    ledger = replace(ledger, commands=(*ledger.commands, CommandFact(one_line, code, seq)))
+    told = _without_documents(command)
+    ledger = replace(ledger, commands=(*ledger.commands, CommandFact(told, code, seq)))
     reads, writes = files_of_command(command)
     if code in {0, None} and not result.is_error:
         for path in reads:
@@ -324,9 +324,51 @@ def _with_command(ledger: FactLedger, seq: int, command: str, result: ToolResult
     ledger = _with_tests(_with_values(ledger, text), seq, text)
     failed = code != 0 if code is not None else result.is_error
     if failed:
-        reason = first_error(text) or next((row.strip() for row in reversed(text.split("\n")) if row.strip()), "failed")
-        return _with_error(ledger, seq, one_line, reason)
-    return _resolved(ledger, seq, one_line)
+        return ledger if not writes and _only_looks(command) else _with_error(ledger, seq, told, _reason(text))
+    return _resolved(_tests_passed(ledger, seq, told) if code == 0 else ledger, seq, told)
+
+
+def _without_documents(command: str) -> str:
+    """The command on one line; of a document written into it only the first line, as it is a text, not a command."""
+
+    def opening(match: re.Match[str]) -> str:
+        first = match["body"].strip().partition("\n")[0]
+        return f"{match['head']} {first[:60]} … "
+
+    return " ".join(_DOCUMENT.sub(opening, command).split())[:500]
+
+
+def _only_looks(command: str) -> bool:
+    """Whether a command only looked for something: what it did not find is an answer, no error to be solved."""
+    steps = [step.strip() for step in _STEP.split(command) if step.strip()]
+    return bool(steps) and all(_LOOK.match(step) for step in steps)
+
+
+def _reason(text: str) -> str:
+    """The line that says why a command failed: its first error, or the last line that is more than a label."""
+    rows = [row.strip() for row in reversed(text.split("\n")) if row.strip() and not _LABEL.fullmatch(row.strip())]
+    return first_error(text) or (rows[0] if rows else "failed")
+
+
+_DOCUMENT = re.compile(
+    r"(?P<head><<-?\s*(?P<quote>['\"]?)(?P<end>\w+)(?P=quote)[^\n]*)\n(?P<body>.*?)(?:\n[ \t]*(?P=end)(?=\n|$)|$)",
+    re.DOTALL,
+)
+_STEP = re.compile(r"&&|\|\||[;|\n]")
+_LOOK = re.compile(
+    r"(?:cd|pwd|echo|printf|ls|cat|head|tail|sed -n|grep|egrep|fgrep|rg|ag|find|fd|wc|stat|file|tree|which|type|nl|sort"
+    r"|uniq|cut|command -v|test|\[|true)(?:\s|$)"
+)
+_LABEL = re.compile(r"[\w ]{0,30}:|[-=_*#~]+|\W*exit (?:code|status)\W+\d+\W*", re.IGNORECASE)
+
+
+def _tests_passed(ledger: FactLedger, seq: int, source: str) -> FactLedger:
+    """A command passed: so did the tests that had failed under it, whether it names them now or not."""
+    before = {error.seq for error in ledger.errors if error.source == source}
+    solved = {
+        name: TestFact(name, True, seq) for name, test in ledger.tests.items() if not test.passed and test.seq in before
+    }
+    return replace(ledger, tests={**ledger.tests, **solved}) if solved else ledger
 
 
 def _with_tests(ledger: FactLedger, seq: int, text: str) -> FactLedger:

@@ -19,6 +19,7 @@ _MOST_COMMANDS = 200
 _MOST_RESOLVED = 30
 _COMMANDS_CARRIED = 40
 _LONGEST_COMMAND = 300
+_MOST_BYTES = 40_000
 
 
 def build(
@@ -112,13 +113,38 @@ def kept_facts(record: SummaryRecord | None) -> FactLedger:
 
 
 def compacted(ledger: FactLedger) -> FactLedger:
-    """The ledger without what grows with the length of a conversation: old commands, long solved errors, readings."""
+    """The ledger without what grows with the length of a conversation: old commands, long solved errors, readings.
+
+    Of lists that are still long the newest entries stay, fewer of them the longer they are, so that a record has a
+    bounded size. Files changed, constraints, open errors, failed tests and what is to be done are not shortened.
+    """
+    most = 800
+    smaller = _newest(ledger, most)
+    while most > 50 and len(msgspec.json.encode(smaller)) > _MOST_BYTES:
+        most //= 2
+        smaller = _newest(ledger, most)
+    return smaller
+
+
+def _newest(ledger: FactLedger, most: int) -> FactLedger:
     solved = [error for error in ledger.errors if not error.open][-_MOST_RESOLVED:]
     kept = {id(error) for error in solved}
+    passed = {test.name for test in [test for test in ledger.tests.values() if test.passed][-most // 2 :]}
+    read = {file.path for file in [file for file in ledger.files.values() if not file.modified][-most:]}
     return replace(
         ledger,
+        files={
+            path: replace(file, ranges=file.ranges[-max(1, most // 50) :])
+            for path, file in ledger.files.items()
+            if file.modified or path in read
+        },
         commands=tuple(replace(run, command=_short(run.command)) for run in ledger.commands[-_COMMANDS_CARRIED:]),
         errors=tuple(error for error in ledger.errors if error.open or id(error) in kept),
+        tests={name: test for name, test in ledger.tests.items() if not test.passed or name in passed},
+        decisions=ledger.decisions[-most:],
+        versions=dict(list(ledger.versions.items())[-most:]),
+        urls=ledger.urls[-most // 4 :],
+        ports=ledger.ports[-most // 4 :],
         user_messages=(),
         chunks=(),
     )

@@ -1,6 +1,9 @@
 import json
 
+import msgspec
+
 from mycode.context.facts import CommandFact, Fact, FactLedger
+from mycode.context.records import compacted
 from mycode.core.messages import AssistantMessage, ToolCall, ToolResult, UserMessage
 from mycode.core.tools import TodoItem
 
@@ -111,3 +114,45 @@ def test_a_message_is_found_again_by_its_seq_among_thousands():
     assert found is not None
     assert found.mentions[0].name.text == "name_number_777"
     assert ledger.passage(5000) is None
+
+
+def test_a_test_that_failed_has_passed_once_its_command_passes_even_unnamed():
+    told = Told().ran("execute_bash", {"command": "pytest -q"}, "FAILED tests/a.py::test_x\nexit code: 1")
+    told.ran("execute_bash", {"command": "pytest -q"}, "1 failed\nexit code: 1")
+    assert not told.ledger.tests["tests/a.py::test_x"].passed
+    told.ran("execute_bash", {"command": "pytest -q tests/b.py"}, "1 passed\nexit code: 0")
+    assert not told.ledger.tests["tests/a.py::test_x"].passed
+    told.ran("execute_bash", {"command": "pytest -q"}, "1 passed\nexit code: 0")
+    assert told.ledger.tests["tests/a.py::test_x"].passed
+
+
+def test_looking_for_what_is_not_there_is_no_error_but_writing_is():
+    told = Told().ran("execute_bash", {"command": "sed -n 1,9p gone.py"}, "No such file or directory\nexit code: 2")
+    told.ran("execute_bash", {"command": "cd src && grep -rn needle . | head"}, "exit code: 1")
+    assert told.ledger.open_errors == ()
+    told.ran("execute_bash", {"command": "cat a.py > /ro/b.py"}, "cat: Permission denied\nexit code: 1")
+    assert len(told.ledger.open_errors) == 1
+
+
+def test_a_label_is_not_the_reason_of_a_failure():
+    told = Told().ran("execute_bash", {"command": "make"}, "linking objects was refused\nOutput:\nexit code: 2")
+    assert told.ledger.open_errors[0].text == "linking objects was refused"
+
+
+def test_a_document_in_a_command_is_told_by_its_first_line():
+    script = "python - <<'EOF'\nimport sys\n" + "print(1)\n" * 50 + "EOF\necho done"
+    told = Told().ran("execute_bash", {"command": script}, "error: boom\nexit code: 1")
+    assert told.ledger.open_errors[0].source == "python - <<'EOF' import sys … echo done"
+    assert told.ledger.commands[0].command == "python - <<'EOF' import sys … echo done"
+
+
+def test_what_a_record_carries_on_has_a_bounded_size_and_still_what_must_be_kept():
+    told = Told().user("Never touch the schema.")
+    for number in range(600):
+        told.agent(f"I decided to use helper_{number} rather than the old way of doing it, for good reasons.")
+        told.ran("read_file", {"path": f"src/module_{number}.py"}, "x")
+        told.ran("execute_bash", {"command": f"pytest {number}"}, f"tests/t.py::test_{number} PASSED\nexit code: 0")
+    told.ran("edit_file", {"path": "src/kept.py", "old_string": "x", "new_string": "y"}, "ok")
+    kept = compacted(told.ledger)
+    assert len(msgspec.json.encode(kept)) <= 40_000
+    assert kept.must_keep() == told.ledger.must_keep()
