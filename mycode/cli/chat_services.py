@@ -20,6 +20,7 @@ from mycode.core.redact import redact
 from mycode.core.tools import Mode
 from mycode.core.visible import one_line
 from mycode.repl.approval import TerminalApprover
+from mycode.repl.grace import Grace
 from mycode.repl.loop import run as run_repl
 from mycode.repl.opening import Opening
 from mycode.repl.services import Conversation, ModelChoice, ReplSettings, SessionChoice
@@ -54,6 +55,9 @@ async def talk(options: RunOptions, opening: Opening | None) -> int:
             workspace=run.cwd,
         )
         services = ChatServices(place)
+        # Where nobody sits, nobody could press the key.
+        grace = Grace(run.settings.context.auto.grace_seconds if sys.stdin.isatty() else 0.0)
+        place.context.ask_before(grace.may_fold)
         try:
             code = await run_repl(
                 place.session,
@@ -62,6 +66,7 @@ async def talk(options: RunOptions, opening: Opening | None) -> int:
                 approver=approver,
                 opening=opening,
                 warm=place.warm,
+                grace=grace,
             )
             if code == 0 and run.settings.session.persist:
                 _say_goodbye(place.session)

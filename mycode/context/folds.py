@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 _REBASE_TOKENS = 400_000
 """A rebase reads at most this many tokens of originals; what is older comes from the record before."""
+
+
+MayFold = Callable[[Trigger], Awaitable[bool]]
+"""Put before an automatic summary is written: whether it may be, now."""
 
 
 class Wish(Struct, frozen=True):
@@ -84,6 +88,8 @@ class Folds:
         self._fruitless = 0
         self._fruitless_tokens = 0
         self._llm_failures = 0
+        self._put_off_at = 0
+        self.may_fold: MayFold | None = None
 
     # -- decisions ----------------------------------------------------------------------------------------------------
 
@@ -107,6 +113,14 @@ class Folds:
         """Whether folding has brought nothing lately, and too little has been said since for it to be worth a try."""
         enough = self._fruitless >= self._policy.auto.passes_without_progress
         return enough and self.tokens() < 1.1 * self._fruitless_tokens
+
+    @property
+    def put_off(self) -> bool:
+        """Whether the person has put a summary off, and no more than the cooldown has been said since."""
+        if not self._put_off_at:
+            return False
+        since = len(self._talk.rows) - self._talk.after(self._put_off_at)
+        return since < max(1, self._policy.auto.cooldown_messages)
 
     def hope(self) -> None:
         """Something changed that makes another try worth while."""
@@ -198,7 +212,7 @@ class Folds:
     def begin(self) -> None:
         """Another conversation: nothing of the one before counts."""
         self._precompute.cancel()
-        self._fruitless = self._llm_failures = 0
+        self._fruitless = self._llm_failures = self._put_off_at = 0
 
     def forget_prepared(self) -> None:
         """Stops preparing and forgets what is ready."""
@@ -230,6 +244,8 @@ class Folds:
         if wish.by_hand or wish.preview:
             if folded:
                 self.hope()
+            return
+        if self.put_off and not wish.trigger.emergency:
             return
         if self._still_over() and (masked := self._mask_all()) is not None:
             yield masked
@@ -290,6 +306,11 @@ class Folds:
             return
         yield SummaryStarted(wish.trigger, len(rows))
         base = self._base()
+        unasked = not (attempt or wish.by_hand or wish.trigger.emergency)
+        if unasked and self.may_fold is not None and not await self.may_fold(wish.trigger):
+            self._put_off_at = self._talk.rows[-1].seq
+            yield Warned("The summary is put off for now; /summarize makes it at any time.")
+            return
         fold = self._fold(rows, wish.focus, rebase=rebase, inner=inner)
         if prepared is not None:
             told = prepared.told

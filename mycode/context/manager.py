@@ -14,7 +14,7 @@ from msgspec import Struct
 from mycode.context import budget, cutting, pins, projection
 from mycode.context import policy as policies
 from mycode.context.conversation import Conversation, is_overlay
-from mycode.context.folds import Folds, Wish
+from mycode.context.folds import Folds, MayFold, Wish
 from mycode.context.ledger import TokenLedger
 from mycode.context.live_view import category
 from mycode.context.policy import Choice, Policy
@@ -169,6 +169,11 @@ class ContextManager:
     def calibration(self, value: float) -> None:
         self._ledger.calibration = value
 
+    @property
+    def calibrations(self) -> dict[tuple[str, str], float]:
+        """What was learned of each provider and model that was used, to be kept for the next session."""
+        return self._ledger.calibrations
+
     def usage(self) -> ContextUsage:
         """The one count that everything else reads."""
         ledger = self._ledger
@@ -232,7 +237,14 @@ class ContextManager:
         """
         if reason != "manual" and self._folds.resigned():
             return None
-        return policies.due(self._policy, self._folds.measure(self._folds.tokens()), reason)
+        trigger = policies.due(self._policy, self._folds.measure(self._folds.tokens()), reason)
+        if trigger is not None and self._folds.put_off and not (trigger.emergency or reason == "manual"):
+            return None
+        return trigger
+
+    def ask_before(self, may_fold: MayFold) -> None:
+        """Asks there before each automatic summary that is no emergency; a no puts it off by the cooldown."""
+        self._folds.may_fold = may_fold
 
     def preview_savings(self) -> Savings:
         """What masking and summarizing would free."""

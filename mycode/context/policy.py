@@ -47,6 +47,8 @@ class Auto(Struct, frozen=True, forbid_unknown_fields=True):
     """After this many refused or fruitless passes in a row it stops and explains."""
     notify: Literal["off", "line", "panel"] = "line"
     """How an automatic summary is told (C19)."""
+    grace_seconds: float = 2.0
+    """So long a person at a terminal may put an automatic summary off, unless it is an emergency; 0: not at all."""
 
     def __post_init__(self) -> None:
         _share("context.auto.trigger_ratio", self.trigger_ratio)
@@ -64,6 +66,8 @@ class Auto(Struct, frozen=True, forbid_unknown_fields=True):
         _at_least("context.auto.force_refresh_after_messages", self.force_refresh_after_messages, 0)
         _at_least("context.auto.max_depth", self.max_depth, 1)
         _at_least("context.auto.passes_without_progress", self.passes_without_progress, 1)
+        if not 0 <= self.grace_seconds <= 60:
+            _refuse("context.auto.grace_seconds", self.grace_seconds, "must lie between 0 and 60")
 
 
 class Keep(Struct, frozen=True, forbid_unknown_fields=True):

@@ -133,6 +133,8 @@ class Live:
                     self._said.clear()
                 return [*lines, transcript.retrying(event, plain_text=flat)]
             case Warned(text=text):
+                if self.label == "Summarizing":
+                    self.label = "Thinking"  # what is told while one is written is how it ends without one
                 return [transcript.warning(text, plain_text=flat)]
             case TurnEnded():
                 lines = self.stop()

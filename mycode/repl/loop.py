@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from mycode.repl.approval import TerminalApprover
+from mycode.repl.grace import Grace
 from mycode.repl.opening import Opening
 from mycode.repl.services import Conversation, ReplSettings, Services
 from mycode.repl.talk import Repl, Screen
@@ -24,12 +25,13 @@ async def run(
     opening: Opening | None = None,
     warm: Callable[[], None] | None = None,
     first_prompt: str = "",
+    grace: Grace | None = None,
 ) -> int:
     """Talks until the person leaves, then 0; where SIGTERM or SIGHUP ends it, 128 + its number, as a shell would say.
 
     `warm` runs on a thread once the prompt is drawn; `first_prompt` is sent at once.
     """
-    repl = Repl(session, settings, services)
+    repl = Repl(session, settings, services, grace)
     screen = _screen(repl, settings)
     repl.attach(screen)
     approver.attach(screen)

@@ -23,6 +23,7 @@ from mycode.render.screen import Canvas
 from mycode.repl.commands.command import Registry, is_command
 from mycode.repl.commands.permissions import CYCLE, MEANINGS
 from mycode.repl.commands.registry import standard
+from mycode.repl.grace import Grace
 from mycode.repl.key_sheet import SHEET
 from mycode.repl.opening import Opening
 from mycode.repl.passthrough import run_command
@@ -54,12 +55,15 @@ class Screen(Protocol):
 class Repl:
     """Owns what is running, what is queued behind it, and what the screen shows of it."""
 
-    def __init__(self, session: Conversation, settings: ReplSettings, services: Services) -> None:
+    def __init__(
+        self, session: Conversation, settings: ReplSettings, services: Services, grace: Grace | None = None
+    ) -> None:
         self.session = session
         self.settings = settings
         self.services = services
         self.registry: Registry = standard()
         self.hint = ""
+        self._grace = grace or Grace()
         self._queue: deque[str] = deque()
         self._task: asyncio.Task[None] | None = None
         self._since = 0.0
@@ -71,6 +75,7 @@ class Repl:
     def attach(self, screen: Screen) -> None:
         self._screen = screen
         self._live = Live(screen.canvas, self.settings.notify)
+        self._grace.attach(self._gracing)
         self._facts = facts(self.session, self.services)
 
     async def run(self, opening: Opening | None, warm: Callable[[], None] | None, first_prompt: str) -> int:
@@ -115,9 +120,14 @@ class Repl:
             self._screen.refresh()
 
     def interrupt(self) -> bool:
-        """Stops what runs, keeping what was done and the queue; False if nothing runs."""
+        """Stops what runs, keeping what was done and the queue; False if nothing runs.
+
+        While a summary is about to begin, only that is put off.
+        """
         if self._task is None:
             return False
+        if not self._leaving and self._grace.put_off():
+            return True
         if not self._task.cancelling():
             # Once is enough: a second one could cut short the cleaning up after the first.
             self._task.cancel()
@@ -167,6 +177,8 @@ class Repl:
         label = "Waiting for you" if asking else self._live.label or "Working"
         label = label if self.busy else ""
         stop = "Ctrl-C interrupts" if asking else "Esc interrupts"
+        if left := self._grace.left:
+            stop = f"Esc puts it off ({left} s)"
         return status(Work(label, seconds, len(self._queue), self.hint, stop), self._facts, width)
 
     # What commands may do
@@ -293,6 +305,12 @@ class Repl:
             self._screen.refresh()
         if isinstance(event, ToolStarted | ToolFinished | TurnEnded):
             self._refresh_facts()
+
+    def _gracing(self) -> None:
+        """A summary is about to begin, or no longer."""
+        if self.canvas.plain and (left := self._grace.left):
+            self.say(f"It begins in {left} s; Ctrl-C puts it off.")
+        self._screen.refresh()
 
     def _settle(self) -> None:
         if settled := self._live.stop():
