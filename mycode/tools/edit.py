@@ -43,7 +43,7 @@ class EditFile:
         self._workspace = workspace
 
     def plan(self, args: EditFileArgs) -> Action:
-        touched = self._workspace.touched(args.path)
+        touched = self._workspace.touched(args.path, write=True)
         title = f"{self.name} {self._workspace.relative(touched[0])}"
         action = Action(self.name, "write", title, reads=touched, writes=touched)
         try:

@@ -162,7 +162,7 @@ class CreateFile:
         self._workspace = workspace
 
     def plan(self, args: CreateFileArgs) -> Action:
-        touched = self._workspace.touched(args.path)
+        touched = self._workspace.touched(args.path, write=True)
         title = f"{self.name} {self._workspace.relative(touched[0])}"
         action = Action(self.name, "write", title, writes=touched)
         try:

@@ -49,7 +49,7 @@ A hunk has unchanged lines (each after one blank), - and + lines; they must be u
     def plan(self, args: ApplyPatchArgs) -> Action:
         changes = parse(args.patch)
         names = [name for change in changes for name in (change.path, change.move_to) if name]
-        touched = tuple(dict.fromkeys(path for name in names for path in self._workspace.touched(name)))
+        touched = tuple(dict.fromkeys(path for name in names for path in self._workspace.touched(name, write=True)))
         title = f"{self.name} {', '.join(dict.fromkeys(names))}"
         action = Action(self.name, "write", title, reads=touched, writes=touched)
         try:

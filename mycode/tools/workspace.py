@@ -26,6 +26,7 @@ class Workspace:
         self.root = Path(os.path.realpath(root))
         self.extra = tuple(Path(os.path.realpath(folder)) for folder in extra)
         self._seen: dict[Path, str] = {}
+        self._to_write: set[Path] = set()
         self._locks: dict[Path, threading.Lock] = {}
         self._guard = threading.Lock()
 
@@ -45,9 +46,14 @@ class Workspace:
         """The absolute path with every link followed, as far as it exists."""
         return Path(os.path.realpath(self.named(path)))
 
-    def touched(self, path: str) -> tuple[str, ...]:
-        """What an `Action` names for `path`: the file behind all links first, then the spelling if that is another."""
+    def touched(self, path: str, *, write: bool = False) -> tuple[str, ...]:
+        """What an `Action` names for `path`: the file behind all links first, then the spelling if that is another.
+
+        Outside the root, only what was named so with `write` can be written afterwards.
+        """
         target, named = str(self.resolve(path)), os.path.normpath(self.named(path))
+        if write:
+            self._to_write.add(Path(target))
         return (target,) if named == target else (target, named)
 
     def inside(self, path: Path | str) -> bool:
@@ -90,7 +96,7 @@ class Workspace:
         Links are kept (the file behind them is replaced), the mode of an existing file too; a new file follows the
         umask unless `mode` is given. The folder must exist (`make_folders`).
         """
-        target = Path(os.path.realpath(self.root / path))
+        target = self._target(path)
         with self._folder(target) as folder:
             before = self._status(target, folder)
             temporary = f".mycode-{os.urandom(8).hex()}.tmp"
@@ -114,7 +120,7 @@ class Workspace:
 
     def remove(self, path: Path | str) -> None:
         """Deletes one regular file (behind a link: the file, not the link)."""
-        target = Path(os.path.realpath(self.root / path))
+        target = self._target(path)
         with self._folder(target) as folder:
             try:
                 if self._status(target, folder) is None:
@@ -127,7 +133,7 @@ class Workspace:
 
     def make_folders(self, folder: Path) -> tuple[Path, ...]:
         """Makes `folder` and its missing parents; returns those it made, outermost first."""
-        folder = Path(os.path.realpath(self.root / folder))
+        folder = self._target(folder)
         missing = [place for place in (folder, *folder.parents) if not os.path.lexists(place)]
         made: list[Path] = []
         try:
@@ -173,6 +179,14 @@ class Workspace:
             yield
 
     # Helpers
+
+    def _target(self, path: Path | str) -> Path:
+        """What is behind `path` now; outside the root only what an `Action` has named, and the folders to it."""
+        target = Path(os.path.realpath(self.root / path))
+        if not self.inside(target) and not any(named.is_relative_to(target) for named in self._to_write):
+            message = f"{path} leads out of the project, which it did not when this was allowed; nothing was written."
+            raise ToolError(message)
+        return target
 
     @contextmanager
     def _folder(self, target: Path) -> Iterator[int]:

@@ -237,6 +237,16 @@ def test_the_key_does_not_go_where_a_trusted_project_wants_it(
     assert "model.api_base is not a project's to set; ignored." in done.stderr
 
 
+def test_the_servers_that_a_trusted_project_names_are_not_started(
+    program: Program, server: ScriptedServer, outside: Path
+) -> None:
+    started_by = {"x": {"command": "touch", "args": [str(outside / "mcp")]}}
+    (program.cwd / ".mcp.json").write_text(json.dumps({"mcpServers": started_by, "servers": started_by}))
+    assert program.run("trust").returncode == 0
+    done = talking_to(program, server).ask("hi")
+    assert (done.stdout, list(outside.iterdir())) == ("All done.\n", [])
+
+
 def test_a_trusted_project_may_tighten_but_not_loosen(program: Program) -> None:
     settings(program, '[permissions]\nmode = "bypassPermissions"\nallow = ["Bash(touch *)"]\ndeny = ["Bash(ls *)"]\n')
     assert program.run("trust").returncode == 0

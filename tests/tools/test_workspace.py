@@ -91,10 +91,32 @@ def test_a_write_keeps_the_mode_and_the_link(workspace: Path, outside: Path) -> 
     script.write_bytes(b"old")
     script.chmod(0o750)
     (workspace / "run.sh").symlink_to(script)
-    Workspace(workspace).write_atomic("run.sh", b"new")
+    files = Workspace(workspace)
+    files.touched("run.sh", write=True)
+    files.write_atomic("run.sh", b"new")
     assert (workspace / "run.sh").is_symlink()
     assert script.read_bytes() == b"new"
     assert stat.S_IMODE(script.stat().st_mode) == 0o750
+
+
+def test_a_link_that_leads_out_only_since_it_was_allowed_is_not_followed(workspace: Path, outside: Path) -> None:
+    (workspace / "sub").mkdir()
+    (outside / "a").write_bytes(b"theirs")
+    (outside.parent / f"{workspace.name}-beside").mkdir()
+    files = Workspace(workspace)
+    files.touched("sub/a", write=True)
+    (workspace / "sub").rmdir()
+    (workspace / "sub").symlink_to(outside)
+    with pytest.raises(ToolError, match="leads out of the project, which it did not when this was allowed"):
+        files.write_atomic("sub/a", b"mine")
+    with pytest.raises(ToolError, match="leads out of the project"):
+        files.remove("sub/a")
+    with pytest.raises(ToolError, match="leads out of the project"):
+        files.make_folders(workspace / "sub" / "deep")
+    with pytest.raises(ToolError, match="leads out of the project"):
+        files.write_atomic(f"../{workspace.name}-beside/a", b"mine")
+    assert [path.name for path in outside.iterdir()] == ["a"]
+    assert (outside / "a").read_bytes() == b"theirs"
 
 
 def test_a_new_file_follows_the_umask(workspace: Path) -> None:
