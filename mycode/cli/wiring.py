@@ -25,6 +25,7 @@ from mycode.permissions.gate import PermissionGate
 from mycode.permissions.paths import find_places
 from mycode.permissions.sandbox import detect
 from mycode.session.archive import SessionArchive
+from mycode.session.calibrations import Calibrations
 from mycode.session.session import Session
 from mycode.session.store import new_id
 from mycode.tools.processes import Processes
@@ -76,6 +77,9 @@ class Workplace:
             new_id=new_id,
             redact=redact,
         )
+        # A session that is not kept leaves nothing behind, and learns from nobody.
+        self._calibrations = Calibrations(run.folders.data / "calibrations.json") if settings.session.persist else None
+        self._recall_calibration()
         self.agent = Agent(
             model=self.model,
             context=self.context,
@@ -107,12 +111,15 @@ class Workplace:
         self.model = self.run.open_model(name)
         self.agent.model = self.model
         self.context.switch_model(self.model.info)
+        self._recall_calibration()
         self.session.set_model(self.model.info.name)
 
     async def aclose(self) -> None:
         """Writes what waits and gives back sessions, connections and background jobs."""
         self.context.cancel_precompute()
         self.processes.stop_all()
+        if self._calibrations is not None and (learned := self.context.calibrations):
+            self._calibrations.keep(learned)
         self.session.close()
         await self.model.aclose()
 
@@ -124,6 +131,14 @@ class Workplace:
     @property
     def tool_names(self) -> tuple[str, ...]:
         return self.registry.names()
+
+    def _recall_calibration(self) -> None:
+        """Starts from what earlier sessions learned about this model, if this one has learned nothing of it yet."""
+        info = self.model.info
+        if self._calibrations is None or (info.provider, info.name) in self.context.calibrations:
+            return
+        if (kept := self._calibrations.get(info.provider, info.name)) is not None:
+            self.context.calibration = kept
 
     def _checkpoints(self, session_id: str) -> Checkpoints:
         """Keeps the files from before each turn that may change them."""

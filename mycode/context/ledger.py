@@ -59,6 +59,11 @@ class TokenLedger:
     def calibration(self, value: float) -> None:
         self._calibrations[self.info.provider, self.info.name] = min(2.0, max(0.5, value))
 
+    @property
+    def calibrations(self) -> dict[tuple[str, str], float]:
+        """What was learned so far, by provider and model."""
+        return dict(self._calibrations)
+
     def room(self, max_tokens: int | None = None) -> int:
         """Counted tokens that messages may hold in a request of `max_tokens` real ones (None: the whole budget)."""
         limit = max_tokens if max_tokens is not None else self.budget

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mycode.context import reuse
-from mycode.context.passages import Passage, read
+from mycode.context.passages import Passage, Reader
 from mycode.context.transcripts import read_items
 from mycode.core.messages import AssistantMessage
 
@@ -23,8 +23,8 @@ NEGATIVES = 0.4
 def passages_of(messages: list[dict[str, Any]]) -> list[Passage]:
     items = read_items(messages)
     calls = {c.id: c for item in items for m in item.messages if isinstance(m, AssistantMessage) for c in m.tool_calls}
-    memo: dict[str, Any] = {}
-    return [read(item.index, m, calls.get(getattr(m, "call_id", "")), memo) for item in items for m in item.messages]
+    reader = Reader()
+    return [reader.read(item.index, m, calls.get(getattr(m, "call_id", ""))) for item in items for m in item.messages]
 
 
 def rows_of(score: Any, records: list[dict[str, Any]]) -> list[tuple[str, Any, Any, float]]:
