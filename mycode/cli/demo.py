@@ -91,17 +91,31 @@ async def _show(folder: Path, home: Path, *, plain: bool) -> int:
                     ended = event
         width, flat = drawn.width, drawn.plain
         _say(drawn, Text("\n/context"), context_panel(session.usage(), width=width, plain_text=flat))
+        automatic = len(session.summaries())
+        before = session.usage().messages
+        _say(drawn, Text("\n/summarize --keep 2"))
+        async with aclosing(session.summarize(keep=2)) as events:
+            async for event in events:
+                _say(drawn, *live.fold(event))
         summaries = session.summaries()
-        for number, entry in enumerate(summaries, 1):
-            if isinstance(entry.body, SummaryRecord):
-                _say(drawn, Text("\n/summaries"), summary_panel(entry.body, handle=f"s{number}", plain_text=flat))
+        if isinstance(record := summaries[-1].body, SummaryRecord):
+            _say(
+                drawn,
+                summary_panel(
+                    record,
+                    handle=f"s{len(summaries)}",
+                    messages_before=before,
+                    messages_after=session.usage().messages,
+                    plain_text=flat,
+                ),
+            )
         said = list(session.history())
         panel = history_panel(said, summaries, total=len(said), width=width, full=True, plain_text=flat)
         _say(drawn, Text("\n/history --full"), panel)
         passed = _tests_pass(folder)
         verdict = "The project's tests pass" if passed else "The project's tests FAIL"
         _say(drawn, Text(f"\n{verdict} (checked by running them once more).\n"), Text(_NEXT))
-        return 0 if passed and ended is not None and ended.reason == "done" and summaries else 1
+        return 0 if passed and ended is not None and ended.reason == "done" and automatic else 1
     finally:
         await place.aclose()
         run.close()
