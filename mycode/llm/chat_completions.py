@@ -118,9 +118,7 @@ class ChatCompletionsModel:
         if 300 <= head.status < 400:
             to = head.headers.get("location", "elsewhere")
             return BadRequest(f"{self._http.where} sends requests on to {to}: set that as the base URL.")
-        text = faults.body_text(await self._http.error_body(post))
-        if self._api_key:
-            text = text.replace(self._api_key, "[the key]")
+        text = faults.without_key(faults.body_text(await self._http.error_body(post)), self._api_key)
         return faults.fault(
             text,
             status=head.status,

@@ -27,6 +27,8 @@ class Unreachable(Unavailable):
     """Nobody answers at that address: worth a few more tries, not ten minutes of them."""
 
 
+_HIDDEN = "[the key]"
+_SECRET_LENGTH = 8
 _OVERFLOW = (
     "context_length_exceeded|exceed_context_size|maximum context length|context window|context length|context limit"
     "|context size|prompt is too long|prompt too long|input is too long|input length and `max_tokens` exceed"
@@ -158,6 +160,15 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return max(0.0, parsedate_to_datetime(value).timestamp() - time())
     except ValueError:
         return None
+
+
+def without_key(text: str, key: str | None) -> str:
+    """The text with the key hidden; one as short as a stand-in ("x", "EMPTY") only where it is a word of its own."""
+    if not key:
+        return text
+    if len(key) >= _SECRET_LENGTH:
+        return text.replace(key, _HIDDEN)
+    return re.sub(rf"(?<!\w){re.escape(key)}(?!\w)", _HIDDEN, text)
 
 
 def one_line(text: str, limit: int = 400) -> str:

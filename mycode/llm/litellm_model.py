@@ -165,8 +165,7 @@ def translated(error: Exception, model: str, key: str | None = None) -> ModelErr
         return error
     origin = getattr(error, "original_exception", None) or error
     kind = type(origin).__name__
-    text = _words(origin)
-    text = text.replace(key, "[the key]") if key else text
+    text = faults.without_key(_words(origin), key)
     status = getattr(origin, "status_code", None)
     status = status if isinstance(status, int) and 400 <= status < 600 else None
     low = text.lower()

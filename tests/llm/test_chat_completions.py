@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mycode.core.errors import AuthError, BadRequest
+from mycode.core.errors import AuthError, BadRequest, ContextOverflow
 from mycode.core.messages import AssistantMessage, Image, UserMessage
 from mycode.core.models import ModelRequest
 from mycode.llm.catalog import describe
@@ -132,6 +132,18 @@ async def test_a_key_that_no_header_can_hold_is_a_sentence(open_lane: Opener) ->
             with pytest.raises(BadRequest, match="may not stand there"):
                 await collect(open_lane(server, api_key=key))
     assert server.asked == []
+
+
+async def test_a_key_that_is_only_a_stand_in_does_not_garble_what_the_provider_says(open_lane: Opener) -> None:
+    said = "maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens"
+    async with ScriptedServer([fail(400, said), fail(401, "wrong key: x")]) as server:
+        model = open_lane(server, api_key="x")
+        with pytest.raises(ContextOverflow) as overflow:
+            await collect(model)
+        with pytest.raises(AuthError) as refused:
+            await collect(model)
+    assert overflow.value.limit == 8192
+    assert "wrong key: [the key]" in str(refused.value)
 
 
 async def test_a_key_that_the_provider_repeats_is_not_shown(open_lane: Opener) -> None:
