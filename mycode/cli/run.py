@@ -15,6 +15,7 @@ from mycode.config.load import Loaded, literal, load
 from mycode.config.trust import is_trusted
 from mycode.core.errors import ConfigError, UsageError
 from mycode.core.models import Model, Price
+from mycode.core.redact import redact
 from mycode.llm.connect import ModelChoice, find_model, open_model
 from mycode.permissions.audit import AuditLog
 from mycode.session.store import Store
@@ -57,7 +58,7 @@ class Run:
             import tempfile
 
             folder = Path(self._leaving.enter_context(tempfile.TemporaryDirectory(prefix="mycode-")))
-        store = Store(folder)
+        store = Store(folder, redact=None if self.settings.session.store_secrets else redact)
         self._leaving.callback(store.close)
         return store
 

@@ -8,7 +8,7 @@ from typing import cast
 
 from msgspec import Struct
 
-from mycode.core.entries import Entry
+from mycode.core.entries import Body, Entry
 from mycode.core.errors import SessionError
 from mycode.core.tools import Found
 from mycode.session import locks
@@ -38,10 +38,16 @@ class SessionInfo(Struct, frozen=True):
 
 
 class Store:
-    """All sessions of one data folder. Writing to a session takes it; a second writer gets `SessionHeld`."""
+    """All sessions of one data folder. Writing to a session takes it; a second writer gets `SessionHeld`.
 
-    def __init__(self, folder: Path, *, clock: Callable[[], float] = time.time) -> None:
+    With `redact` what is written is masked by it first, in entries and in kept texts.
+    """
+
+    def __init__(
+        self, folder: Path, *, clock: Callable[[], float] = time.time, redact: Callable[[str], str] | None = None
+    ) -> None:
         self.folder = folder
+        self._redact = redact
         self.database = Database(folder)
         self._clock = clock
         self._token = os.urandom(8).hex()
@@ -105,7 +111,7 @@ class Store:
                     message = f"Session {session_id} is at entry {last}: entry {entry.seq} does not follow it."
                     raise SessionError(message)
                 last = entry.seq
-                sort, body = sort_of(entry.body), encode_body(entry.body)
+                sort, body = sort_of(entry.body), encode_body(self._kept(entry.body))
                 if sort == MESSAGE:
                     messages, tokens = messages + 1, tokens + entry.tokens
                 rows.append(
@@ -292,7 +298,8 @@ class Store:
 
     def keep_text(self, session_id: str, text: str, *, number: int | None = None) -> str:
         """Stores a whole text durably and returns its handle: a given one, or the next; a text has only one."""
-        return f"t{self._texts.keep(self.number(session_id), text, number)}"
+        kept = text if self._redact is None else self._redact(text)
+        return f"t{self._texts.keep(self.number(session_id), kept, number)}"
 
     def text(self, session_id: str, number: int) -> str:
         """The text that was kept as `t<number>`, byte for byte."""
@@ -301,6 +308,13 @@ class Store:
     def texts(self, session_id: str) -> Iterator[tuple[int, str]]:
         """Every text of the session with its number, those of its shared past too."""
         return self._texts.every(self.number(session_id))
+
+    def _kept(self, body: Body) -> Body:
+        if self._redact is None:
+            return body
+        from mycode.session.masked import masked
+
+        return masked(body, self._redact)
 
     def _set(self, statement: str, session_id: str, value: str) -> None:
         number = self.number(session_id)
