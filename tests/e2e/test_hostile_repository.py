@@ -361,7 +361,7 @@ def test_checkpoints_of_a_chat_execute_nothing_either(program: Program, outside:
         terminal.send("\x04")
         assert terminal.wait_end() == 0
         terminal.close()
-    stores = list((program.home / "mycode" / "checkpoints").glob("*/refs/turns/*"))
+    stores = list((program.home / "mycode" / "checkpoints").glob("*/*/refs/turns/*"))
     assert (len(stores), (program.cwd / "new.txt").read_text(), list(outside.iterdir())) == (1, "x\n", [])
 
 
