@@ -11,13 +11,15 @@ from mycode.cli.options import RunOptions
 from mycode.cli.run import Run
 from mycode.cli.wiring import Workplace
 from mycode.config.describe import toml
+from mycode.context.folds import MayFold
 from mycode.context.forecast import Forecast
 from mycode.core.checkpoints import Rewinder
 from mycode.core.errors import InputError
 from mycode.core.messages import AssistantMessage, UserMessage
 from mycode.core.models import ModelRequest
 from mycode.core.redact import redact
-from mycode.core.tools import Mode
+from mycode.core.summaries import Trigger
+from mycode.core.tools import Mode, Question
 from mycode.core.visible import one_line
 from mycode.repl.approval import TerminalApprover
 from mycode.repl.grace import Grace
@@ -28,6 +30,7 @@ from mycode.session.export import Form, export_text
 from mycode.session.session import Session
 from mycode.session.store import SessionInfo
 
+_SUMMARIZE = "Summarize now"
 _FORMS: dict[str, Form] = {"md": "md", "html": "html", "jsonl": "jsonl"}
 _INIT_PROMPT = """\
 Look at this project: its layout, its README, how it is built, tested and run, and the conventions its code follows. \
@@ -57,7 +60,7 @@ async def talk(options: RunOptions, opening: Opening | None) -> int:
         services = ChatServices(place)
         # Where nobody sits, nobody could press the key.
         grace = Grace(run.settings.context.auto.grace_seconds if sys.stdin.isatty() else 0.0)
-        place.context.ask_before(grace.may_fold)
+        place.context.ask_before(grace.may_fold, _asking(approver) if sys.stdin.isatty() else None)
         try:
             code = await run_repl(
                 place.session,
@@ -77,6 +80,16 @@ async def talk(options: RunOptions, opening: Opening | None) -> int:
         run.close()
 
 
+def _asking(approver: TerminalApprover) -> MayFold:
+    """Puts the question when the context is full and summaries do not happen by themselves."""
+
+    async def when_full(trigger: Trigger) -> bool:
+        text = f"The context is full ({trigger.ratio:.0%}), and automatic summaries are off. Summarize now?"
+        return await approver.answer(Question(text, (_SUMMARIZE, "Not now: requests are cut to fit"))) == _SUMMARIZE
+
+    return when_full
+
+
 class ChatServices:
     """The `Services` of the REPL over one workplace."""
 
@@ -92,7 +105,7 @@ class ChatServices:
 
     def next_request(self) -> ModelRequest:
         place = self._place
-        return ModelRequest(system=place.system, messages=place.context.view(), tools=place.registry.specs())
+        return ModelRequest(system=place.system, messages=place.context.fit(), tools=place.registry.specs())
 
     @property
     def mode(self) -> Mode:

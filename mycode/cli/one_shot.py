@@ -76,7 +76,6 @@ async def _one_turn(run: Run, prompt: str) -> int:
         return outcome.exit_code
     except asyncio.CancelledError as stopped:
         number = stopped.args[0] if stopped.args else signal.SIGINT
-        sys.stderr.write("mycode: Interrupted; what was said so far is kept (mycode -c goes on).\n")
         return 128 + int(number)
     finally:
         await place.aclose()

@@ -179,9 +179,8 @@ class Workplace:
         return tuple(self.run.open_model(name) for name in preferred) or (self.model,)
 
     def _result_limit(self) -> int:
-        """Characters one tool result may have now: the setting, or half of what is free in the window."""
-        free = self.context.usage().free
-        return max(2_000, min(self.run.settings.tools.output_limit, free * 4 // 2))
+        """Characters one tool result may have now: the setting, or one for each free token (dense text needs that)."""
+        return max(2_000, min(self.run.settings.tools.output_limit, self.context.usage().free))
 
 
 def gate_of(run: Run, session_id: str = "") -> tuple[PermissionGate, Sandbox]:

@@ -90,6 +90,7 @@ class Folds:
         self._llm_failures = 0
         self._put_off_at = 0
         self.may_fold: MayFold | None = None
+        self.when_full: MayFold | None = None
 
     # -- decisions ----------------------------------------------------------------------------------------------------
 
@@ -220,7 +221,8 @@ class Folds:
 
     async def _run(self, wish: Wish) -> AsyncGenerator[Event, None]:
         before = self.tokens()
-        if not wish.by_hand and not self._policy.auto.enabled:
+        never = not wish.by_hand and not self._policy.auto.enabled
+        if never and not (self.when_full is not None and await self.when_full(wish.trigger)):
             self._gave_up(before)
             yield Warned(
                 "The context is full, and automatic summaries are off (auto.enabled). "

@@ -242,9 +242,10 @@ class ContextManager:
             return None
         return trigger
 
-    def ask_before(self, may_fold: MayFold) -> None:
-        """Asks there before each automatic summary that is no emergency; a no puts it off by the cooldown."""
+    def ask_before(self, may_fold: MayFold, when_full: MayFold | None = None) -> None:
+        """Who is asked before an automatic summary, and who when the context is full though those are off (R118)."""
         self._folds.may_fold = may_fold
+        self._folds.when_full = when_full
 
     def preview_savings(self) -> Savings:
         """What masking and summarizing would free."""

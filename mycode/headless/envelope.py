@@ -33,6 +33,7 @@ _SUBTYPES = {
     "cannot_ask": "error_cannot_ask",
     "truncated": "error_truncated",
     "refused": "error_refused",
+    "interrupted": "error_interrupted",
 }
 
 

@@ -6,6 +6,8 @@ wrappers of other agents already parse (`docs/events.md`), with an ISO `timestam
 
 from __future__ import annotations
 
+import asyncio
+import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from datetime import UTC, datetime
@@ -28,10 +30,12 @@ from mycode.core.events import (
 )
 from mycode.core.messages import AssistantMessage
 from mycode.core.summaries import SummaryRecord
+from mycode.core.usage import NO_USAGE
 from mycode.core.visible import in_json, plain
 from mycode.headless.envelope import Line, Opening, Outcome, denials, lines, result
 
 Format = Literal["text", "json", "stream-json"]
+INTERRUPTED = "Interrupted; what was said so far is kept (mycode -c goes on)."
 
 
 class Printer(Protocol):
@@ -43,7 +47,10 @@ class Printer(Protocol):
 
 
 async def print_turn(events: AsyncIterator[Event], printer: Printer) -> Outcome:
-    """Feeds one turn to a printer. An error that escapes the turn ends it like any other failure."""
+    """Feeds one turn to a printer. An error that escapes the turn ends it like any other failure.
+
+    A cancellation is told as an ending, too (its argument is the number of the signal), and goes on.
+    """
     text, ended, outcome = "", None, None
     try:
         async with aclosing(events) as stream:  # type: ignore[type-var]  # turns are generators
@@ -59,6 +66,10 @@ async def print_turn(events: AsyncIterator[Event], printer: Printer) -> Outcome:
                 printer.show(event)
     except MycodeError as error:
         outcome = Outcome(text, error.exit_code, str(error))
+    except asyncio.CancelledError as stopped:
+        number = int(stopped.args[0]) if stopped.args else int(signal.SIGINT)
+        printer.close(Outcome("", 128 + number, INTERRUPTED), TurnEnded("interrupted", NO_USAGE, 0))
+        raise
     outcome = outcome or Outcome(text, 1, "The turn ended without saying how.")
     printer.close(outcome, ended)
     return outcome

@@ -194,17 +194,23 @@ def test_summaries_history_and_expand_show_what_was_folded(chat: Start) -> None:
 FULL = ("--context-window", "6000", "--set", "context.summary.strategy=rules")
 
 
-def test_with_automatic_summaries_off_the_person_is_told_at_the_limit(chat: Start) -> None:
+@pytest.mark.parametrize("answer", ["1", "2"])
+def test_with_automatic_summaries_off_the_person_is_asked_at_the_limit(chat: Start, answer: str) -> None:
     with serving(answering) as server:
         terminal = chat(server, *FULL, "--set", "context.auto.enabled=false")
         number = 0
-        while "automatic summaries are off" not in terminal.everything:
+        while "Summarize now?" not in terminal.everything:
             number += 1
             assert number < 30
-            ask(terminal, number)
+            terminal.send(f"tell me about fruit-{number}\r")
+            either = (f"END-fruit-{number}.", "Summarize now?")
+            terminal.wait(lambda seen, either=either: any(text in seen.everything for text in either), "an answer")  # type: ignore[misc]  # a default in a lambda
         assert "Summarizing" not in terminal.everything
-        assert "/summarize makes room" in " ".join(terminal.everything.split())
-        assert "No summaries yet." in command(terminal, "/summaries", "No summaries")
+        terminal.wait_for("A number, or your own words")
+        terminal.send(f"{answer}\r")
+        terminal.wait_for(f"END-fruit-{number}.")
+        told = " ".join(terminal.everything.split())
+        assert ("are summarized now" in told, "/summarize makes room" in told) == (answer == "1", answer == "2")
 
 
 def test_a_key_puts_an_automatic_summary_off(chat: Start) -> None:

@@ -279,8 +279,9 @@ def test_an_interrupt_keeps_what_was_said(program: Program) -> None:
             if "text_delta" in line:
                 break
         running.send_signal(signal.SIGINT)
-        _, told = running.communicate(timeout=30)
-    assert running.returncode == 130
+        rest, told = running.communicate(timeout=30)
+    ending = json.loads(rest.splitlines()[-1])
+    assert (running.returncode, ending["subtype"], ending["exit_code"]) == (130, "error_interrupted", 130)
     assert "Traceback" not in told
     history = program.run("history", "--full").stdout
     assert "This will" in history
