@@ -98,22 +98,22 @@ def _within(draft: Draft, fold: Fold) -> Draft:
     """The draft with its lists shortened to what the budget leaves beside narrative and digest; the newest stay."""
     if draft.strategy == "rules":
         return draft
-    for most in (30, 15, 8, 4):
-        shorter = _shortened(draft, most)
+    # A decision costs few tokens and is seldom said twice: decisions are shortened last.
+    for most, decisions in ((30, 400), (15, 400), (8, 400), (4, 400), (4, 200), (4, 100), (4, 50), (4, 25)):
+        shorter = _shortened(draft, most, decisions)
         if fold.count("\n".join(_texts(shorter))) <= fold.budget_tokens:
             return shorter
-    return _shortened(draft, 0)
+    return _shortened(draft, 0, 0)
 
 
-def _shortened(draft: Draft, most: int) -> Draft:
+def _shortened(draft: Draft, most: int, decisions: int) -> Draft:
     context = draft.context
     return replace(
         draft,
         key_points=draft.key_points[:most],
         context=replace(
             context,
-            # A decision costs few tokens and is seldom said twice: these go last.
-            decisions=context.decisions[-4 * most :] if most else (),
+            decisions=context.decisions[-decisions:] if decisions else (),
             action_items=context.action_items[:most],
             unresolved=context.unresolved[-most:] if most else (),
             entities=context.entities[:most],

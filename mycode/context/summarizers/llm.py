@@ -72,7 +72,7 @@ SCHEMA: dict[str, Any] = {
 }
 
 MOST_ITEMS = 30
-MOST_DECISIONS = 120
+MOST_DECISIONS = 400
 
 
 class Answer(Struct):
