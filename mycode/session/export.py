@@ -105,7 +105,8 @@ def _entry_line(entry: Entry, redact: Callable[[str], str]) -> EntryLine:
     if masked != value:
         raw = msgspec.json.encode(masked)
         line = msgspec.structs.replace(line, sha256=sha256_of(raw))
-    if b"\n" in raw:
+    if b"\n" in raw or in_json(raw.decode()) != raw.decode():
+        # What would be written otherwise than it was hashed is held as text, whose escapes give the same bytes back.
         return msgspec.structs.replace(line, raw=raw.decode())
     return msgspec.structs.replace(line, body=msgspec.Raw(raw))
 

@@ -43,6 +43,7 @@ def chat(program: Program) -> Iterator[Terminal]:
     for prompt, answer in (("write it", "It is written."), ("change it", "It is changed.")):
         terminal.send(f"{prompt}\r")
         terminal.wait_for(answer)
+        terminal.wait_gone("interrupts")  # the turn has ended, and what it changed is known to be the agent's
     yield terminal
     terminal.close()
 
