@@ -265,7 +265,9 @@ def assert_nothing_lost(program: Program, talk: Talk, dense: Sequence[str]) -> N
     assert said["user"] == talk.asked
     assert [text for text in said["assistant"] if text.endswith(".") and "END" in text] == talk.model.told
     results = "\n".join(said["tool"])
-    assert [line for line in dense[:100] if line not in results] == []
+    read = [line for line in dense if line in results]
+    assert len(read) >= 50  # as many as one result may hold when it is read
+    assert read == list(dense[: len(read)])
     verified = program.run("sessions", "verify", "ask 1 about the parser")
     assert (verified.returncode, verified.stderr) == (0, "Whole and unaltered.\n")
 
