@@ -74,11 +74,6 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text)
 
 
-def is_symbol(word: str) -> bool:
-    """Whether a word is written as programs write names: snake_case, camelCase, PascalCase of two parts, HTTPServer."""
-    return len(word) >= 5 and _SYMBOL.fullmatch(word) is not None
-
-
 # A chunk is a run of characters that names are made of; whatever a chunk holds depends on the chunk alone.
 _CHUNK = re.compile(r"[\w@.+/~:\[\]-]{3,}")
 _URL = re.compile(r"https?://[^\s\"'`<>()\[\]{}|\\,]+[^\s\"'`<>()\[\]{}|\\,.;:!?*]")

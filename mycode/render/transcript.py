@@ -11,7 +11,7 @@ from mycode.core.summaries import SummaryRecord
 from mycode.core.tools import CommandDisplay, DiffDisplay, Display, TextDisplay, TodoDisplay, TodoItem
 from mycode.core.visible import one_line, plain
 from mycode.render import diff
-from mycode.render.numbers import duration, money, percent_less, tokens
+from mycode.render.numbers import duration, percent_less, tokens
 
 OUTPUT_LINES = 6
 DIFF_LINES = 24
@@ -124,16 +124,6 @@ def turn_ended(event: TurnEnded, *, plain_text: bool = False) -> RenderableType 
     if event.reason == "failed" or event.error:
         return error(sentence, plain_text=plain_text)
     return warning(sentence, plain_text=plain_text)
-
-
-def turn_cost(event: TurnEnded) -> str:
-    """`3 steps · 12.4k in, 300 out · $0.012 · 4 s`."""
-    usage = event.usage
-    steps = f"{event.steps} step" + ("s" if event.steps != 1 else "")
-    return (
-        f"{steps} · {tokens(usage.input_tokens)} in, {tokens(usage.output_tokens)} out · {money(usage.cost_usd)}"
-        f" · {duration(event.seconds)}"
-    )
 
 
 def _result(shown: Display | None, text: str, *, plain_text: bool, whole: bool) -> RenderableType | None:

@@ -214,9 +214,6 @@ class Store:
     def set_model(self, session_id: str, model: str) -> None:
         self._set("UPDATE sessions SET model = ? WHERE n = ?", session_id, model)
 
-    def set_cwd(self, session_id: str, cwd: str) -> None:
-        self._set("UPDATE sessions SET cwd = ? WHERE n = ?", session_id, cwd)
-
     def fork(self, session_id: str, at_seq: int | None = None, *, title: str = "") -> str:
         """A new session with the same past up to and with `at_seq` (default: all of it); nothing is copied."""
         log = self.log(session_id)
