@@ -22,9 +22,8 @@ def project() -> Path:
 
 def boxed_run(project: Path, command: str, kind: str = "auto") -> subprocess.CompletedProcess[str]:
     box = detect(kind, project, home=Path.home())  # type: ignore[arg-type]  # a literal handed through
-    return subprocess.run(
-        box.wrap(("bash", "-c", command), str(project)), capture_output=True, text=True, timeout=30, check=False
-    )
+    argv = box.wrap(("bash", "-c", command), str(project))
+    return subprocess.run(argv, cwd=project, capture_output=True, text=True, timeout=30, check=False)
 
 
 def test_no_box_changes_nothing_and_says_so(project: Path):
