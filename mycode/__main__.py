@@ -6,11 +6,16 @@ import sys
 
 def main() -> None:
     """The console script. Exits with the codes of `docs/exit-codes.md`."""
+    _fill_closed_streams()
     _import_nothing_from_here()
     if sys.argv[1:] in (["--version"], ["-V"]):
         from mycode import __version__
 
-        sys.stdout.write(f"mycode {__version__}\n")
+        try:
+            sys.stdout.write(f"mycode {__version__}\n")
+            sys.stdout.flush()
+        except BrokenPipeError:
+            sys.stderr.close()  # whoever read has left, and nobody is to be told
         return
     import gc
 
@@ -19,6 +24,15 @@ def main() -> None:
     from mycode.cli.app import run
 
     sys.exit(run(sys.argv[1:]))
+
+
+def _fill_closed_streams() -> None:
+    """A stream that the shell closed (`>&-`) becomes the null device, or the next file opened would get its number."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(descriptor, True)
+            setattr(sys, name, os.fdopen(descriptor, "w" if number else "r", closefd=False))
 
 
 def _import_nothing_from_here() -> None:

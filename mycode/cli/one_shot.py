@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 
 from mycode.cli.options import RunOptions
@@ -16,6 +17,9 @@ from mycode.headless.envelope import Opening, Outcome
 from mycode.headless.printers import make_printer, print_turn, utc_now
 
 STDIN_CAP = 10 * 1024 * 1024
+PATIENCE = 2.0
+"""Seconds of reading standard input after which the person is told that it is being read."""
+_WAITS = "mycode: Waiting for the end of standard input. If there is nothing to pipe in, add `< /dev/null`.\n"
 
 
 def one_shot(options: RunOptions) -> int:
@@ -33,10 +37,19 @@ def one_shot(options: RunOptions) -> int:
 
 
 def read_prompt(said: str | None) -> str:
-    """Piped input first, then what was said. Raises InputError when there is neither, or more than 10 MB."""
+    """Piped input first, then what was said. Raises InputError when there is neither, or more than 10 MB.
+
+    A pipe that nobody closes is read for ever; standard error tells that after a while.
+    """
     piped = ""
     if sys.stdin is not None and not sys.stdin.isatty():  # None where the shell closed it: `<&-`
-        data = sys.stdin.buffer.read(STDIN_CAP + 1)
+        waiting = threading.Timer(PATIENCE, sys.stderr.write, [_WAITS])
+        waiting.daemon = True
+        waiting.start()
+        try:
+            data = sys.stdin.buffer.read(STDIN_CAP + 1)
+        finally:
+            waiting.cancel()
         if len(data) > STDIN_CAP:
             raise InputError("Standard input is larger than 10 MB. Name the file in the prompt instead.")
         piped = data.decode("utf-8", errors="replace").strip("\n")

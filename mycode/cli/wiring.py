@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import time
@@ -115,13 +116,13 @@ class Workplace:
         self.session.set_model(self.model.info.name)
 
     async def aclose(self) -> None:
-        """Writes what waits and gives back sessions, connections and background jobs."""
-        self.context.cancel_precompute()
-        self.processes.stop_all()
-        if self._calibrations is not None and (learned := self.context.calibrations):
-            self._calibrations.keep(learned)
-        self.session.close()
-        await self.model.aclose()
+        """Writes what waits and gives back sessions, connections and background jobs, each whatever the others do."""
+        async with contextlib.AsyncExitStack() as leaving:
+            leaving.push_async_callback(self.model.aclose)
+            leaving.callback(self.session.close)
+            leaving.callback(self._keep_calibrations)
+            leaving.callback(self.processes.stop_all)
+            leaving.callback(self.context.cancel_precompute)
 
     def warm(self) -> None:
         """Loads, on a thread of the caller's, what the first request would wait for: tokenizer, litellm if needed."""
@@ -131,6 +132,10 @@ class Workplace:
     @property
     def tool_names(self) -> tuple[str, ...]:
         return self.registry.names()
+
+    def _keep_calibrations(self) -> None:
+        if self._calibrations is not None and (learned := self.context.calibrations):
+            self._calibrations.keep(learned)
 
     def _recall_calibration(self) -> None:
         """Starts from what earlier sessions learned about this model, if this one has learned nothing of it yet."""

@@ -348,14 +348,50 @@ def test_a_prompt_in_the_place_of_a_command_is_told_how_prompts_are_given(progra
 
 def test_a_closed_standard_input_is_no_input(program: Program) -> None:
     with serving([say("ok")]) as server:
+        done = _closed(_with(program, server.url), "<&-", "-p", "hi")
+    assert (done.stdout, done.stderr, done.returncode) == ("ok\n", "", 0)
+
+
+def test_a_closed_output_is_no_reason_to_complain_and_gets_nothing(program: Program) -> None:
+    (program.cwd / "a.txt").write_text("plum\n")
+    with serving([call("execute_bash", {"command": "cat a.txt"}), say("ok")]) as server:
+        done = _closed(_with(program, server.url), ">&-", "-p", "hi", "--yolo")
+        sent = json.dumps(server.asked[-1].body["messages"])
+    assert (done.stdout, done.stderr, done.returncode) == ("", "· execute_bash cat a.txt\n", 0)
+    assert "plum" in sent
+    for arguments in (["--version"], ["--help"], ["sessions", "list"], ["doctor"]):
+        done = _closed(program, ">&-", *arguments)
+        assert (done.stderr, done.returncode) == ("", 0), arguments
+    assert _closed(program, "2>&-", "no-such-command").returncode == 2
+
+
+def test_a_pipe_that_nobody_closes_is_waited_for_and_that_is_told(program: Program) -> None:
+    with serving([say("ok")]) as server:
         own = _with(program, server.url)
-        done = subprocess.run(
-            ["sh", "-c", 'exec "$@" <&-', "sh", sys.executable, "-P", "-m", "mycode", "-p", "hi"],
+        with subprocess.Popen(
+            [sys.executable, "-P", "-m", "mycode", "-p", "hi"],
             cwd=own.cwd,
             env=own.environment(),
-            capture_output=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=60,
-            check=False,
-        )
-    assert (done.stdout, done.stderr, done.returncode) == ("ok\n", "", 0)
+        ) as running:
+            assert running.stderr is not None
+            told = running.stderr.readline()
+            out, rest = running.communicate("piped\n", timeout=60)
+    assert told == "mycode: Waiting for the end of standard input. If there is nothing to pipe in, add `< /dev/null`.\n"
+    assert (out, rest, running.returncode) == ("ok\n", "", 0)
+
+
+def _closed(program: Program, stream: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """One run with a stream closed by the shell."""
+    return subprocess.run(
+        ["sh", "-c", f'exec "$@" {stream}', "sh", sys.executable, "-P", "-m", "mycode", *arguments],
+        cwd=program.cwd,
+        env=program.environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
