@@ -141,7 +141,6 @@ Only a finished turn, with nothing denied and nothing cut off, exits with 0.
 | 52 | a setting is wrong |
 | 53 | the turn limit (`--max-turns`) was reached |
 | 54 | the model repeated itself and nobody wanted it to go on |
-| 55 | the folder is not trusted |
 | 56 | the budget (`--max-budget-usd`) would have been passed |
 | 57 | the turn finished, but a tool call was not permitted |
 | 59 | a question had to be put and nobody could be asked |

@@ -206,10 +206,6 @@ class Folds:
             rows, self._base(), lambda: folding.tell(fold, choice, models, self._policy, background=True)
         )
 
-    async def settle(self) -> None:
-        """Until the summary in preparation, if any, is ready."""
-        await self._precompute.wait(None)
-
     def begin(self) -> None:
         """Another conversation: nothing of the one before counts."""
         self._precompute.cancel()

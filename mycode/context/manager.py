@@ -317,10 +317,6 @@ class ContextManager:
         """
         return self._folds.prepare()
 
-    async def settle_precompute(self) -> None:
-        """Until the summary in preparation, if any, is ready."""
-        await self._folds.settle()
-
     def cancel_precompute(self) -> None:
         """Stops preparing."""
         self._folds.forget_prepared()

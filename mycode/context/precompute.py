@@ -59,7 +59,7 @@ class Precompute:
             return None
         return prepared if prefix_hash(rows[: prepared.rows], base) == prepared.prefix else None
 
-    async def wait(self, seconds: float | None) -> bool:
+    async def wait(self, seconds: float) -> bool:
         """Until nothing is under way, or so many seconds have passed; whether nothing is."""
         if self._task is None:
             return True

@@ -6,7 +6,6 @@ MycodeError                 1   something failed after it was tried
 ├── ConfigError            52   a setting is wrong
 ├── SessionError            1   a session cannot be found, read or written
 ├── SandboxError           44   the sandbox was asked for and cannot start
-├── TrustError             55   the folder is not trusted
 ├── CannotAsk              59   a question had to be put and nobody is there
 └── ModelError              1   the model could not answer
     ├── AuthError          41   no key, or the provider refuses it
@@ -44,10 +43,6 @@ class SessionError(MycodeError):
 
 class SandboxError(MycodeError):
     exit_code = 44
-
-
-class TrustError(MycodeError):
-    exit_code = 55
 
 
 class CannotAsk(MycodeError):

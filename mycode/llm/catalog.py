@@ -10,7 +10,6 @@ from __future__ import annotations
 import mmap
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -125,9 +124,3 @@ def _price(entry: Entry | None) -> Price | None:
         entry.cache_read_input_token_cost,
         entry.cache_creation_input_token_cost,
     )
-
-
-def table_entries() -> dict[str, Any]:
-    """The whole table, parsed (tens of milliseconds): for completion of model names."""
-    path = _table()
-    return msgspec.json.decode(path.read_bytes()) if path else {}

@@ -15,7 +15,7 @@ from typing import Literal
 from msgspec import Struct
 
 from mycode.core.errors import ConfigError
-from mycode.core.tools import Action, Decision, Mode
+from mycode.core.tools import Action, Decision
 from mycode.permissions.places import Places, absolute
 from mycode.permissions.shell_grammar import Part, Word, braces_opened, parse
 
@@ -96,19 +96,6 @@ def make_rules(
         tuple(parse_rule(text, "ask", base=base) for text in ask),
         tuple(parse_rule(text, "allow", base=base) for text in allow),
     )
-
-
-def merge(person: Rules, project: Rules) -> Rules:
-    """Both together, where the project may tighten and never loosen: what it would allow is left out."""
-    return Rules(person.deny + project.deny, person.ask + project.ask, person.allow)
-
-
-_STRICTEST_FIRST: tuple[Mode, ...] = ("plan", "dontAsk", "default", "acceptEdits", "auto", "bypassPermissions")
-
-
-def merge_modes(person: Mode, project: Mode | None) -> Mode:
-    """The stricter of the two: a project may ask for more care, never for less."""
-    return min((person, project or person), key=_STRICTEST_FIRST.index)
 
 
 _RULE = re.compile(r"\s*([A-Za-z_*][\w*-]*)\s*(?:\((.*)\))?\s*", re.DOTALL)

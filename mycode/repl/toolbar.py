@@ -66,11 +66,6 @@ def status(work: Work, known: Facts, width: int) -> Fragments:
     return _cut([*left, ("class:status", gap + " · ".join(right))], width)
 
 
-def plain_status(known: Facts) -> str:
-    """The same facts as a labelled line."""
-    return f"Status: {known.model}, {known.context}, {known.cost}, mode {known.mode}"
-
-
 def _width(fragments: Fragments) -> int:
     return sum(display_width(text) for _, text in fragments)
 

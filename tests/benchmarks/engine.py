@@ -29,7 +29,7 @@ from mycode.session.entries import sealed
 from mycode.session.store import Store
 from tests.benchmarks import sessions
 from tests.benchmarks.measure import Options, Row, least
-from tests.support.context_doubles import Script, model_info
+from tests.support.context_doubles import Script, model_info, settled
 
 _ACCOUNT = (
     '{"summary": "The person asked for several functions to be mended; most of them are, and their tests pass.", '
@@ -244,7 +244,7 @@ async def _prepared(begin: Callable[[], Iterator[Message]], counter: TokenCounte
     for message in begin():
         engine.append(message)
         if not isinstance(message, AssistantMessage) and engine.precompute():
-            await engine.settle_precompute()
+            await settled()
         trigger = engine.due()
         if trigger is not None and not (isinstance(message, AssistantMessage) and message.tool_calls):
             break

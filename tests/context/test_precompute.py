@@ -7,7 +7,7 @@ from mycode.core.events import SummaryFinished
 from mycode.core.messages import AssistantMessage
 from mycode.core.models import ModelRequest
 from mycode.core.summaries import SummaryRecord
-from tests.support.context_doubles import Chat, Script
+from tests.support.context_doubles import Chat, Script, settled
 
 POLICY = Policy(summary=Summary(strategy="llm"), masking=Masking(enabled=False))
 ANSWER = json.dumps({"summary": "Prepared ahead."})
@@ -33,7 +33,7 @@ async def test_a_summary_prepared_ahead_is_laid_without_asking_again():
     model = Script(ANSWER)
     chat = nearly_full(model)
     assert chat.manager.precompute()
-    await chat.manager.settle_precompute()
+    await settled()
     record = await fill_and_fold(chat)
     assert len(model.requests) == 1
     assert record.narrative.startswith("Prepared ahead.")
@@ -51,7 +51,7 @@ async def test_only_one_preparation_runs_and_the_same_past_is_prepared_once():
     chat = nearly_full(model)
     assert chat.manager.precompute()
     assert not chat.manager.precompute()
-    await chat.manager.settle_precompute()
+    await settled()
     assert not chat.manager.precompute()
     chat.say("And more.")
     assert not chat.manager.precompute()
@@ -62,7 +62,7 @@ async def test_a_change_of_the_past_makes_what_was_prepared_worthless():
     model = Script(ANSWER)
     chat = nearly_full(model)
     chat.manager.precompute()
-    await chat.manager.settle_precompute()
+    await settled()
     chat.log.write(chat.manager.drop([1]).entry)
     await fill_and_fold(chat)
     assert len(model.requests) == 2
@@ -97,7 +97,7 @@ async def test_a_preparation_that_fails_costs_nothing():
     model = Script("no json", ANSWER)
     chat = nearly_full(model)
     chat.manager.precompute()
-    await chat.manager.settle_precompute()
+    await settled()
     record = await fill_and_fold(chat)
     assert record.strategy == "llm"
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from mycode.core.tools import Action, Mode, Verdict
 from mycode.permissions.decide import decide
 from mycode.permissions.places import Places
-from mycode.permissions.rules import Rules, make_rules, merge, merge_modes
+from mycode.permissions.rules import Rules, make_rules
 
 PLACES = Places(workspace=("/w/project",), home="/home/me")
 SEVERITY = {"allow": 0, "ask": 1, "deny": 2}
@@ -145,17 +145,6 @@ def test_another_deny_or_ask_rule_never_makes_anything_more_allowed(
     more = judged(command, make_rules(allow=allow, deny=deny, ask=ask), mode, boxed=boxed)
 
     assert SEVERITY[more.decision] >= SEVERITY[less.decision]
-
-
-@given(_command, _rule_texts, _rule_texts, _rule_texts, st.sampled_from(MODES), st.sampled_from(MODES))
-def test_a_project_never_makes_anything_more_allowed(
-    command: str, own: list[str], allow: list[str], deny: list[str], mode: Mode, theirs: Mode
-):
-    person = make_rules(allow=own)
-    alone = judged(command, person, mode)
-    together = judged(command, merge(person, make_rules(allow=allow, deny=deny)), merge_modes(mode, theirs))
-
-    assert SEVERITY[together.decision] >= SEVERITY[alone.decision]
 
 
 @given(st.text("abls cat$(){}`'\"\\;|&<>*~/.-=\n\r\t!#", max_size=40), _rule_texts)

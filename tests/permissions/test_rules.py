@@ -4,7 +4,7 @@ import pytest
 
 from mycode.core.errors import ConfigError
 from mycode.permissions.places import Places
-from mycode.permissions.rules import Rules, make_rules, matches_path, merge, merge_modes, parse_rule
+from mycode.permissions.rules import matches_path, parse_rule
 
 PLACES = Places(workspace=("/w/project",), home="/home/me")
 
@@ -84,13 +84,3 @@ def test_a_rule_that_fails_its_own_example_is_an_error():
         parse_rule("Bash(git push *)", "deny", match=["git pull"])
     with pytest.raises(ConfigError, match="should not match `git push -n`"):
         parse_rule("Bash(git push *)", "deny", not_match=["git push -n"])
-
-
-def test_a_project_may_tighten_and_never_loosen():
-    person = make_rules(allow=["Bash(make *)"])
-    project = make_rules(deny=["Bash(curl *)"], ask=["Bash(git push *)"], allow=["Bash(rm *)"])
-
-    assert merge(person, project) == Rules(project.deny, project.ask, person.allow)
-    assert merge_modes("default", "bypassPermissions") == "default"
-    assert merge_modes("auto", "plan") == "plan"
-    assert merge_modes("acceptEdits", None) == "acceptEdits"

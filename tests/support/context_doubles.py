@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from itertools import count
 
@@ -162,6 +163,11 @@ class Chat:
     def again(self, window: int | None = None, policy: Policy = DEFAULTS) -> Chat:
         """The same conversation, taken up from its log by a new manager."""
         return Chat(window or self.manager.usage().window, policy=policy, log=MemoryLog(self.log.entries))
+
+
+async def settled() -> None:
+    """Until whatever runs in the background, such as a summary in preparation, has ended."""
+    await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}))
 
 
 def manual() -> Trigger:
