@@ -27,7 +27,6 @@ ENCODINGS = {"o200k_base": "openai/gpt-5", "cl100k_base": "openai/gpt-4"}
 SUFFIXES = {".py", ".md", ".txt", ".json", ".html", ".js", ".pyi", ".toml", ".rst", ".c", ".h", ".css", ".yaml", ".yml"}
 MOST = 24_000
 SESSION = 40_000
-MESSAGE = 6_000
 
 SAMPLES = (
     "Das Gespräch endet nie und vergisst nichts: Jede Änderung der Ansicht wird geprüft, gespeichert und ist",
@@ -99,7 +98,7 @@ def main() -> None:
 
 def rows(options: Options) -> list[Row]:
     """The error of the estimate over mixes as long as a session: at once, and after five real sizes are known."""
-    texts = [text[:MESSAGE] for text in collect([options.data] if options.data else [], 2000)]
+    texts = sessions(options.data, 4000) if options.data else list(collect([], 2000))
     found = []
     for encoding, model in ENCODINGS.items():
         counter = Tokens(model)
@@ -116,9 +115,7 @@ def rows(options: Options) -> list[Row]:
             mix = list(_mix(pairs, source))
             at_once.append(abs(sum(g for g, _ in mix) / sum(t for _, t in mix) - 1))
             learned.append(_after_five(mix))
-        note = (
-            f"mean {mean(at_once):.1%}; {SESSION:,} tokens of {len(pairs)} texts, each at most {MESSAGE:,} characters"
-        )
+        note = f"mean {mean(at_once):.1%}; {SESSION:,} tokens of {len(pairs)} texts, each at most {MOST:,} characters"
         found += [
             Row(f"{encoding}: p99 of the estimate", 100 * at(sorted(at_once), 0.99), "%", 5.0, note=note),
             Row(f"{encoding}: p99 after five real sizes", 100 * at(sorted(learned), 0.99), "%", 2.0),
@@ -200,6 +197,12 @@ def collect(named: list[Path], most: int) -> Iterator[str]:
         yield sample[half:] * 3
 
 
+def sessions(folder: Path, most: int) -> list[str]:
+    """Texts of recorded sessions alone: questions, answers, calls and what tools returned."""
+    texts = [text for file in sorted(folder.rglob("*")) if file.is_file() for text in strings(file)]
+    return random.Random(0).sample(texts, min(most, len(texts)))
+
+
 def usual(text: str) -> bool:
     """What a session holds: neither minified nor a table of Unicode; other scripts have samples of their own."""
     letters = sum(sign > "\x7f" for sign in text)
@@ -249,7 +252,7 @@ def _fit(found: Sequence[Mapping[str, int]], truth: list[int], names: list[str])
     for one, tokens in zip(found, truth, strict=True):
         if not tokens:
             continue
-        scale = 1 / max(tokens, 30) ** 0.75  # between "each text alike" and "each token alike"
+        scale = 1 / max(tokens, 30)  # each text alike, whatever its length
         row = [(place[name], number * scale) for name, number in one.items() if name in place]
         for i, a in row:
             target[i] += a * tokens * scale
