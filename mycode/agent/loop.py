@@ -226,7 +226,11 @@ class _Turn:
         if answer.finish == "refusal":
             self.end("refused", MycodeError("The model refused to answer. Ask in another way, or another model."))
         elif answer.finish == "length":
-            self.end("truncated", MycodeError("The answer was cut off at the model's output limit."))
+            text = (
+                "The answer was cut off at the output limit. Say “go on” for the rest; "
+                "context.window.reserved_output_tokens gives answers more room."
+            )
+            self.end("truncated", MycodeError(text))
         elif self.denied:
             self.end("denied", MycodeError("The turn finished, but at least one tool call was not permitted."))
         else:

@@ -50,7 +50,7 @@ def detect(
     `SandboxError`. `hidden` are folders that nothing inside may see (our own data), besides the usual places of keys.
     """
     if kind == "off":
-        return NoSandbox("switched off")
+        return NoSandbox("as permissions.sandbox says")
     box: Box = "read-only" if kind == "read-only" else "workspace-write"
     home = home or Path.home()
     roots = tuple(os.path.realpath(folder) for folder in (workspace, *added))
@@ -97,7 +97,7 @@ class NoSandbox:
     active = False
 
     def __init__(self, reason: str) -> None:
-        self.state = f"off: {reason}"
+        self.state = f"off ({reason})"
 
     def wrap(self, argv: tuple[str, ...], cwd: str) -> tuple[str, ...]:
         del cwd

@@ -195,7 +195,7 @@ async def test_a_failing_model_ends_the_turn_and_the_next_one_works(
 
 async def test_an_answer_cut_at_the_output_limit_is_not_called_done(workspace: Path) -> None:
     end = _end(await Bench(workspace, [Reply(text="half an ans", finish="length")]).turn())
-    assert (end.reason, end.exit_code) == ("truncated", 1)
+    assert (end.reason, end.exit_code, "Say “go on” for the rest" in end.error) == ("truncated", 1, True)
 
 
 async def test_a_refusal_by_the_model_is_its_own_ending(workspace: Path) -> None:

@@ -29,7 +29,7 @@ def boxed_run(project: Path, command: str, kind: str = "auto") -> subprocess.Com
 def test_no_box_changes_nothing_and_says_so(project: Path):
     box = detect("off", project)
 
-    assert (box.active, box.state) == (False, "off: switched off")
+    assert (box.active, box.state) == (False, "off (as permissions.sandbox says)")
     assert box.wrap(("ls", "-l"), str(project)) == ("ls", "-l")
 
 
@@ -41,7 +41,7 @@ def test_auto_gives_a_working_box_or_a_reason(project: Path):
     )
 
     assert done.stdout == "ran\n"
-    assert box.state.startswith("off: ") != box.active
+    assert box.state.startswith("off (") != box.active
 
 
 def test_a_box_asked_for_by_name_is_given_or_refused_aloud(project: Path):
@@ -145,4 +145,4 @@ def test_the_profile_for_macos():
     box = Seatbelt("/usr/bin/sandbox-exec", "read-only", ("/w",), network=True, hidden=())
     assert box.state == "seatbelt, everything read-only, network open"
     assert box.wrap(("ls",), "/w")[:2] == ("/usr/bin/sandbox-exec", "-p")
-    assert NoSandbox("because").state == "off: because"
+    assert NoSandbox("because").state == "off (because)"

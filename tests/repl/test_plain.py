@@ -5,6 +5,7 @@ from pathlib import Path
 
 from mycode.core.events import ApprovalAsked, ApprovalGiven, MessageAdded
 from mycode.core.messages import AssistantMessage
+from mycode.core.usage import Usage
 from mycode.repl.approval import TerminalApprover
 from mycode.repl.plain import PlainScreen
 from mycode.repl.services import ReplSettings
@@ -14,11 +15,16 @@ from tests.support.scripted_session import Script, ScriptedServices, ScriptedSes
 
 
 async def talk(
-    lines: str, *scripts: Script, approver: TerminalApprover | None = None, folder: Path | None = None
+    lines: str,
+    *scripts: Script,
+    approver: TerminalApprover | None = None,
+    folder: Path | None = None,
+    session: ScriptedSession | None = None,
 ) -> str:
     target = io.StringIO()
     approver = approver or TerminalApprover()
-    repl = Repl(ScriptedSession(*scripts), ReplSettings(plain=True, workspace=folder or Path()), ScriptedServices())
+    settings = ReplSettings(plain=True, workspace=folder or Path())
+    repl = Repl(session or ScriptedSession(*scripts), settings, ScriptedServices())
     screen = PlainScreen(repl, source=io.StringIO(lines), target=target)
     repl.attach(screen)
     approver.attach(screen)
@@ -46,6 +52,20 @@ async def test_commands_work_and_mistakes_are_sentences() -> None:
     assert shown.startswith("\nYou: /cost\n\nThis session: $0.012\n")
     assert "Error: There is no command /hlep. Did you mean /help?\n" in shown
     assert "never sent" not in shown
+
+
+class Unpriced(ScriptedSession):
+    def cost(self) -> Usage:
+        return Usage(10, 10, cost_usd=None)
+
+
+async def test_a_cost_that_is_unknown_says_which_settings_make_it_known() -> None:
+    assert await talk("/cost\n", session=Unpriced()) == (
+        "\nYou: /cost\n\nThis session: cost unknown\nInput: 10 tokens, 0 of them cached\n"
+        "Output: 10 tokens, 0 of them reasoning\n"
+        "Note: The price of test/model is not known. Set model.input_price and model.output_price, in US dollars per "
+        "million tokens, e.g. mycode config set model.input_price 0.25.\n"
+    )
 
 
 async def test_a_permission_is_asked_in_lines_and_asked_again_if_unclear() -> None:

@@ -59,7 +59,7 @@ class MemoryArchive:
 
 
 class NoSandbox:
-    state = "off: a test"
+    state = "off (a test)"
     active = False
 
     def wrap(self, argv: tuple[str, ...], cwd: str) -> tuple[str, ...]:

@@ -74,6 +74,12 @@ async def cost(shell: Shell, _: Arguments) -> None:
             f"Output: {tokens(usage.output_tokens)} tokens, {tokens(usage.reasoning_tokens)} of them reasoning"
         )
     )
+    unpriced = [model or "this model" for model, used in shell.session.costs().items() if used.cost_usd is None]
+    if unpriced:
+        shell.say(
+            f"The price of {', '.join(unpriced)} is not known. Set model.input_price and model.output_price, "
+            "in US dollars per million tokens, e.g. mycode config set model.input_price 0.25."
+        )
 
 
 def _titles(shell: Shell) -> list[str]:
