@@ -9,9 +9,13 @@ from msgspec import Struct
 from mycode.core.messages import ToolCall
 
 TELL_AT = 3
+TELL_CYCLE_AT = 2
 ASK_AT = 5
 _CYCLES = (2, 3, 4)
-_KEPT = ASK_AT * max(_CYCLES)
+# Looking again whether something has ended is what these are for: a round with one of them counts as a tenth.
+_POLLS = frozenset({"shell_job"})
+_POLLS_A_ROUND = 10
+_KEPT = ASK_AT * max(_CYCLES) * _POLLS_A_ROUND
 
 
 class LoopGuard(Struct, frozen=True):
@@ -30,7 +34,8 @@ class LoopGuard(Struct, frozen=True):
     @property
     def advice(self) -> str:
         """What the model is told with the result, empty while there is nothing to say."""
-        if self.repeats < TELL_AT:
+        cycles = max(_rounds(self.seen, length) for length in _CYCLES)
+        if self.repeats < TELL_AT and cycles < TELL_CYCLE_AT:
             return ""
         return (
             f"\n\n[This call, or the cycle of calls it closes, has now been made {self.repeats} times with the same "
@@ -49,7 +54,8 @@ def _rounds(seen: tuple[str, ...], length: int) -> int:
     rounds = 1
     while seen[-length * (rounds + 1) : -length * rounds] == cycle:
         rounds += 1
-    return rounds
+    polls = any(call.partition(" ")[0] in _POLLS for call in cycle)
+    return min(rounds, 1 + rounds // _POLLS_A_ROUND) if polls else rounds
 
 
 def _normal(call: ToolCall) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -63,9 +64,12 @@ class RetryingModel:
                     not error.retryable
                     or attempt == ATTEMPTS
                     or counts[type(error)] > _FEWER.get(type(error), ATTEMPTS)
-                    or self._clock() - start + delay > self._budget
                 ):
                     raise
+                if self._clock() - start + delay > self._budget:
+                    if error.retry_after is None:
+                        raise
+                    raise _for_later(error, delay) from None
                 retrying = Retrying(attempt, ATTEMPTS, round(delay, 2), str(error), error.status, shown)
             yield retrying
             await self._sleep(retrying.delay)
@@ -77,3 +81,10 @@ class RetryingModel:
         if error.retry_after is not None:
             return error.retry_after
         return float(min(_LONGEST, _FIRST * 2 ** (attempt - 1)) * (0.5 + self._jitter() / 2))
+
+
+def _for_later(error: ModelError, delay: float) -> ModelError:
+    """A wait that is too long to sit through is the person's to decide on."""
+    wait = f"{math.ceil(delay / 60)} minutes" if delay > 90 else f"{math.ceil(delay)} seconds"
+    message = f"{error} It asks to wait {wait}: ask again then, or choose another model."
+    return type(error)(message, status=error.status, retry_after=error.retry_after)

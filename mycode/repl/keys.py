@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from prompt_toolkit.application import get_app
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition, has_focus, vi_insert_mode, vi_mode
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
@@ -31,6 +30,8 @@ class InputLine(Protocol):
     def open_editor(self) -> None: ...
 
     def clear_screen(self) -> None: ...
+
+    def suspend(self) -> None: ...
 
 
 def bindings(prompt: InputLine) -> KeyBindings:
@@ -143,7 +144,7 @@ def bindings(prompt: InputLine) -> KeyBindings:
 
     @keys.add("c-z")
     def _suspend(_: KeyPressEvent) -> None:
-        get_app().suspend_to_background()
+        prompt.suspend()
 
     @keys.add(Keys.BracketedPaste, filter=~choosing)
     def _paste(event: KeyPressEvent) -> None:

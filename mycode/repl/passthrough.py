@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import signal
 from collections.abc import Callable
 from pathlib import Path
 
 from msgspec import Struct
 
-from mycode.core.errors import InputError
+from mycode.core.errors import InputError, ToolError
 from mycode.core.tools import CommandDisplay
+from mycode.tools.processes import Processes
 
 _TOLD_CHARS = 10_000
 
@@ -41,45 +40,16 @@ class Ran(Struct, frozen=True):
 
 
 async def run_command(command: str, folder: Path, report: Callable[[str], None]) -> Ran:
-    """Runs it in the person's shell without standard input; cancelling stops all of its processes.
+    """Runs it in the person's shell without standard input; nothing that it started outlives it.
 
-    Raises `InputError` when the shell itself cannot be started.
+    Of long output the head and the tail are kept. Raises `InputError` when the shell itself cannot be started.
     """
-    loop = asyncio.get_running_loop()
-    started = loop.time()
-    shell = os.environ.get("SHELL") or "/bin/sh"
+    processes = Processes(folder, os.environ, lambda argv, _: argv, own=True)
     try:
-        process = await asyncio.create_subprocess_exec(
-            shell,
-            "-c",
-            command,
-            cwd=folder,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            start_new_session=True,
-        )
-    except OSError as error:
-        message = f"Your shell {shell} cannot be started: {error.strerror or error}. Set $SHELL."
+        ended = await processes.run(command, None, report)
+    except ToolError as error:
+        message = f"Your shell {os.environ.get('SHELL', '/bin/sh')} cannot be started: {error} Set $SHELL."
         raise InputError(message) from error
-    assert process.stdout is not None
-    pieces: list[str] = []
-    exit_code: int | None = None
-    try:
-        while piece := await process.stdout.read(65_536):
-            text = piece.decode("utf-8", "replace")
-            pieces.append(text)
-            report(text)
-        exit_code = await process.wait()
-    except asyncio.CancelledError:
-        _stop(process.pid)
-        await process.wait()
-        raise
-    return Ran(command, "".join(pieces), exit_code, loop.time() - started)
-
-
-def _stop(group: int) -> None:
-    try:
-        os.killpg(group, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
+    finally:
+        processes.stop_all()
+    return Ran(command, ended.output, ended.exit_code, ended.seconds)

@@ -11,6 +11,7 @@ from typing import TextIO
 
 from rich.console import RenderableType
 
+from mycode.core.visible import plain
 from mycode.render.screen import Canvas
 from mycode.repl.desk import Desk
 from mycode.repl.opening import Opening
@@ -100,6 +101,10 @@ class PlainScreen:
     async def read(self, label: str) -> str:
         self._say(f"{label}:")
         return await self._next_line("")
+
+    def draft(self, text: str) -> None:
+        """Lines cannot be filled in beforehand: the text is shown, to be copied."""
+        self._say(f"You had said: {plain(text)}")
 
     async def _next_line(self, at_end: str) -> str:
         if self._ended:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -112,11 +113,14 @@ class Prompt:
             self._once_drawn(first_draw)
         drawing = asyncio.create_task(self.frames.draw(self.app, lambda: self.desk.busy))
         drawing.add_done_callback(self._stopped_drawing)
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTSTP, self.suspend)
         try:
             await self.app.run_async(set_exception_handler=False)
         except EOFError:
             """The terminal is gone: that is leaving, too."""
         finally:
+            loop.remove_signal_handler(signal.SIGTSTP)
             drawing.cancel()
             self.frames.finish()
 
@@ -136,6 +140,12 @@ class Prompt:
             return await self._answered(self.questions.ask_line(label))
         finally:
             self.buffer.reset(draft)
+
+    def draft(self, text: str) -> None:
+        """Puts a text on the input line; what stands there already stays instead."""
+        if not self.buffer.text:
+            shown = self._pastes.shown(text)
+            self.buffer.document = Document(shown, len(shown))
 
     # What keys do
 
@@ -168,6 +178,26 @@ class Prompt:
 
     def clear_screen(self) -> None:
         self.app.renderer.clear()
+
+    def suspend(self) -> None:
+        """Stops the program as Ctrl-Z does everywhere, with the terminal as it was; `fg` draws it anew."""
+        if not self.frames.paused:
+            self.frames.paused = True
+            self.app.create_background_task(self._suspended())
+
+    async def _suspended(self) -> None:
+        loop = asyncio.get_running_loop()
+
+        def stop() -> None:
+            loop.remove_signal_handler(signal.SIGTSTP)
+            os.kill(0, signal.SIGTSTP)
+            loop.add_signal_handler(signal.SIGTSTP, self.suspend)
+
+        try:
+            await run_in_terminal(stop)
+        finally:
+            self.frames.paused = False
+            self.refresh()
 
     async def _edit(self) -> None:
         draft = self._pastes.expanded(self.buffer.text)
@@ -232,4 +262,14 @@ def _history(path: Path | None) -> History:
         os.close(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
     except OSError:
         return InMemoryHistory()
-    return FileHistory(path)
+    return _Lines(path)
+
+
+class _Lines(FileHistory):
+    """The lines of all sessions; on a full disk those of this one are known as long as it lasts."""
+
+    def store_string(self, string: str) -> None:
+        try:
+            super().store_string(string)
+        except OSError:
+            pass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 import time
 from collections import deque
@@ -14,11 +15,12 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from mycode.core.errors import MycodeError
-from mycode.core.events import Event, ToolFinished, ToolProgress, ToolStarted, TurnEnded
+from mycode.core.events import Event, Retrying, ToolFinished, ToolProgress, ToolStarted, TurnEnded
 from mycode.core.messages import ToolCall, ToolResult
 from mycode.core.visible import plain
 from mycode.render import transcript
 from mycode.render.live import Live
+from mycode.render.numbers import duration
 from mycode.render.screen import Canvas
 from mycode.repl.commands.command import Registry, is_command
 from mycode.repl.commands.permissions import CYCLE, MEANINGS
@@ -51,6 +53,8 @@ class Screen(Protocol):
 
     async def read(self, label: str) -> str: ...
 
+    def draft(self, text: str) -> None: ...
+
 
 class Repl:
     """Owns what is running, what is queued behind it, and what the screen shows of it."""
@@ -67,6 +71,7 @@ class Repl:
         self._queue: deque[str] = deque()
         self._task: asyncio.Task[None] | None = None
         self._since = 0.0
+        self._again_at = 0.0
         self._aside: list[str] = []
         self._beside_tasks: set[asyncio.Task[None]] = set()
         self._leaving = False
@@ -175,6 +180,8 @@ class Repl:
     def status(self, width: int, *, asking: bool = False) -> Fragments:
         seconds = time.monotonic() - self._since if self.busy else 0.0
         label = "Waiting for you" if asking else self._live.label or "Working"
+        if (pause := math.ceil(self._again_at - time.monotonic())) > 0 and not asking:
+            label = f"Trying again in {duration(pause)}"
         label = label if self.busy else ""
         stop = "Ctrl-C interrupts" if asking else "Esc interrupts"
         if left := self._grace.left:
@@ -203,6 +210,9 @@ class Repl:
     async def choose(self, choices: dict[str, str], *, escape: str) -> str:
         return await self._screen.choose(choices, escape=escape)
 
+    def draft(self, text: str) -> None:
+        self._screen.draft(text)
+
     async def follow(self, events: AsyncGenerator[Event]) -> list[Event]:
         """Shows events as they come, and gives them back."""
         seen: list[Event] = []
@@ -221,7 +231,7 @@ class Repl:
     # One thing after the other
 
     def _start(self, text: str) -> None:
-        self._since = time.monotonic()
+        self._since, self._again_at = time.monotonic(), 0.0
         self._task = asyncio.get_running_loop().create_task(self._guarded(text))
         self._task.add_done_callback(self._done)
         self._screen.refresh()
@@ -299,6 +309,7 @@ class Repl:
 
     def _show(self, event: Event) -> None:
         self._live.canvas = self.canvas
+        self._again_at = time.monotonic() + event.delay if isinstance(event, Retrying) else 0.0
         if settled := self._live.fold(event):
             self.write(*settled)
         else:

@@ -106,22 +106,23 @@ def child_environment(env: Mapping[str, str]) -> dict[str, str]:
 
 
 class Processes:
-    """The commands of one session, in front and in the background."""
+    """The commands of one session, in front and in the background.
 
-    def __init__(
-        self, folder: Path, env: Mapping[str, str], wrap: Callable[[tuple[str, ...], str], tuple[str, ...]]
-    ) -> None:
+    With `own` they are the person's: in the person's shell, with the whole environment.
+    """
+
+    def __init__(self, folder: Path, env: Mapping[str, str], wrap: Wrap, *, own: bool = False) -> None:
         self._folder = folder
-        self._env = child_environment(env)
+        self._env = dict(env) if own else child_environment(env)
         self._wrap = wrap
-        self._shell = _find_shell(env)
+        self._shell = (own and env.get("SHELL")) or _find_shell(env)
         self._mark = os.urandom(8).hex()
         self._watchdog = Watchdog(f"{_MARK}={self._mark}-")
         self._started = 0
         self._jobs: dict[str, Job] = {}
 
-    async def run(self, command: str, timeout: float, report: Callable[[str], None]) -> Ended:
-        """Runs one command to its end, its time or its cancellation; then its whole process group is gone.
+    async def run(self, command: str, timeout: float | None, report: Callable[[str], None]) -> Ended:
+        """Runs one command to its end, its time (None: any) or its cancellation; then its whole group is gone.
 
         Output is kept up to 4.5 MB (head and tail) and drained beyond, so that a child never blocks.
         """

@@ -28,6 +28,17 @@ def test_the_order_and_spacing_of_arguments_do_not_hide_a_repetition() -> None:
 def test_a_cycle_of_two_calls_counts_by_rounds() -> None:
     one, two = ("read_file", '{"path": "a"}'), ("read_file", '{"path": "b"}')
     assert _guard(*[one, two] * 3).repeats == 3
+    told = [_guard(*[one, two, one, two][:count]).advice != "" for count in range(1, 5)]
+    assert told == [False, False, False, True]
+
+
+def test_waiting_for_a_command_in_the_background_is_no_loop_before_it_has_taken_very_long() -> None:
+    look, wait = ("shell_job", '{"id": "b1"}'), ("execute_bash", '{"command": "sleep 5"}')
+    for round_ in ([look], [wait, look]):
+        guards = [_guard(*round_ * times) for times in (1, 5, 9, 40)]
+        alarms = [(guard.advice != "", guard.must_ask) for guard in guards]
+        assert alarms[:3] == [(False, False)] * 3
+        assert alarms[-1] == (True, True)
 
 
 def test_arguments_that_are_not_json_are_compared_as_text() -> None:

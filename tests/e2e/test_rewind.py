@@ -1,5 +1,6 @@
 """Going back in a real chat: files, conversation, both; and forward again."""
 
+import hashlib
 import json
 import subprocess
 from collections.abc import Iterator
@@ -56,7 +57,7 @@ def opened(program: Program, *options: str) -> Terminal:
 
 
 def left(terminal: Terminal) -> None:
-    terminal.send("\x04")
+    terminal.send("\x15\x04")
     assert terminal.wait_end() == 0
 
 
@@ -84,11 +85,15 @@ def test_escape_twice_picks_a_turn_and_takes_both_back(
     chat.send("b")
     chat.wait_for("What came after is kept")
     assert files(program.cwd) == WRITTEN
-    chat.send("and now?\r")
+    chat.send(", but shorter\r")  # what was said there is on the line again, to be said in another way
     chat.wait_for("On we go.")
     left(chat)
-    said = json.dumps(server.asked[-1].body["messages"])
-    assert ("write it" in said, "change it" in said) == (True, False)
+    said = [str(one["content"]) for one in server.asked[-1].body["messages"] if one["role"] == "user"]
+    assert [[words for words in ("write it", "change it") if words in one] for one in said] == [
+        ["write it"],
+        ["change it"],
+    ]
+    assert "change it, but shorter" in said[-1]
 
 
 def test_what_was_taken_back_can_be_done_again(chat: Terminal, program: Program) -> None:
@@ -124,8 +129,10 @@ def test_the_persons_own_repository_is_left_alone(program: Program, workspace: P
     (workspace / "staged.txt").write_text("staged\n")
     git("add", "staged.txt")
 
-    def own() -> list[str]:
-        return [git("log", "--format=%H", "--all"), git("ls-files", "-s"), git("reflog"), git("stash", "list")]
+    def own() -> dict[str, str]:
+        """Every byte of the person's own repository, and of what it ignores."""
+        kept = [path for path in [*(workspace / ".git").rglob("*"), workspace / "ignored"] if path.is_file()]
+        return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in kept}
 
     before = own()
     terminal = opened(program)
@@ -134,10 +141,12 @@ def test_the_persons_own_repository_is_left_alone(program: Program, workspace: P
         terminal.wait_for(answer)
     terminal.send("/rewind 1 --files --conversation\r")
     terminal.wait_for("What came after is kept")
+    terminal.send("\x15/rewind --redo\r")
+    terminal.wait(lambda seen: seen.everything.count("Files taken back") == 2, "the second going back")
+    assert files(workspace) == CHANGED | {"staged.txt": "staged\n"}
     left(terminal)
     terminal.close()
     assert own() == before
-    assert files(workspace) == WRITTEN | {"staged.txt": "staged\n"}
 
 
 def test_a_copy_that_is_resumed_later_still_knows_the_states_it_shares(chat: Terminal, program: Program) -> None:

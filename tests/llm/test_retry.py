@@ -97,6 +97,7 @@ async def test_a_wait_beyond_the_budget_is_not_begun() -> None:
     items, clock, error = await play(broken("RateLimited", retry_after=3600.0), Reply(text="never asked"))
     assert (items, clock.slept) == ([], [])
     assert isinstance(error, RateLimited)
+    assert str(error) == "it broke It asks to wait 60 minutes: ask again then, or choose another model."
 
 
 async def test_a_wait_can_be_cancelled() -> None:

@@ -36,6 +36,7 @@ class FakeShell:
         self.shown = ""
         self.submitted: list[str] = []
         self.left = False
+        self.drafted = ""
         self.fresh = 0
         self._answers = list(answers)
 
@@ -58,6 +59,9 @@ class FakeShell:
 
     def submit(self, text: str) -> None:
         self.submitted.append(text)
+
+    def draft(self, text: str) -> None:
+        self.drafted = text
 
     def reopened(self) -> None:
         self.fresh += 1

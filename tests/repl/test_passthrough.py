@@ -11,7 +11,7 @@ from mycode.repl.passthrough import Ran, run_command
 
 @pytest.fixture(autouse=True)
 def _plain_shell(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SHELL", "/bin/sh")
+    monkeypatch.setenv("SHELL", "/bin/bash" if Path("/bin/bash").exists() else "/bin/sh")
 
 
 async def test_output_and_exit_code_are_kept(workspace: Path) -> None:
@@ -35,6 +35,24 @@ async def test_stopping_it_stops_what_it_started(workspace: Path) -> None:
         await task
 
     assert not (workspace / "late").exists()
+
+
+@pytest.mark.parametrize("left", ["sleep 60 &", "setsid sleep 60 &", "(sleep 60 & ) &", "nohup sleep 60 & disown;"])
+async def test_a_child_in_the_background_neither_holds_it_up_nor_outlives_it(workspace: Path, left: str) -> None:
+    ran = await run_command(f"{left} echo done", workspace, lambda _: None)
+
+    assert (ran.exit_code, ran.output.endswith("done\n")) == (0, True)
+    assert ran.seconds < 30
+
+
+async def test_of_a_flood_the_ends_are_kept(workspace: Path) -> None:
+    ran = await run_command("echo first; yes | head -c 20000000; echo last", workspace, lambda _: None)
+
+    assert (ran.output.startswith("first\n"), ran.output.endswith("last\n"), len(ran.output) < 6_000_000) == (
+        True,
+        True,
+        True,
+    )
 
 
 async def test_a_shell_that_is_not_there_is_a_sentence(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,6 +67,7 @@ async def test_files_and_conversation_go_back_together_or_alone(key: str, restor
     shell = shell_of(key, files=files)
     shown = await shell.run("/rewind 1")
     assert (files.done, len(shell.session.log)) == (restored, left)
+    assert shell.drafted == ("second question" if left == 2 else "")
     assert ("Nothing was changed." in shown) is (key == "esc")
 
 

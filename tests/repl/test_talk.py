@@ -7,7 +7,7 @@ import pytest
 from rich.console import RenderableType
 
 from mycode.core.errors import SessionError
-from mycode.core.events import Event, TextDelta, ToolFinished, ToolStarted
+from mycode.core.events import Event, Retrying, TextDelta, ToolFinished, ToolStarted
 from mycode.core.messages import ToolCall, ToolResult
 from mycode.core.tools import TodoDisplay, TodoItem
 from mycode.render.screen import Canvas
@@ -44,6 +44,9 @@ class FakeScreen:
 
     async def read(self, label: str) -> str:
         return ""
+
+    def draft(self, text: str) -> None:
+        self.shown += text
 
 
 def repl_over(*scripts: Script) -> tuple[Repl, FakeScreen, ScriptedSession]:
@@ -232,3 +235,21 @@ async def test_what_may_be_needed_is_loaded_only_once_the_prompt_is_drawn() -> N
     screen.leave()
 
     assert await running == 0
+
+
+async def test_a_wait_that_the_provider_asks_for_is_counted_down_and_can_be_interrupted() -> None:
+    async def play(session: ScriptedSession, text: str) -> AsyncGenerator[Event]:
+        yield Retrying(1, 12, 90.0, "The provider asks for a pause (429).", 429)
+        await forever()
+
+    repl, screen, _ = repl_over(play)
+    repl.submit("go")
+    await until(lambda: "asks for a pause" in screen.shown)
+    line = "".join(text for _, text in repl.status(120))
+    assert "Trying again in 1 min" in line
+    assert "Esc interrupts" in line
+    repl.interrupt()
+    await idle(repl)
+    repl.submit("next")
+    assert "Trying again" not in "".join(text for _, text in repl.status(120))
+    await idle(repl)

@@ -142,7 +142,13 @@ class ScriptedSession:
         grep: str = "",
         audit: bool = False,
     ) -> Iterator[Entry]:
-        found = [entry for entry in self.log if entry.message is not None and grep in entry.message.text]
+        found = [
+            entry
+            for entry in self.log
+            if entry.message is not None
+            and grep in entry.message.text
+            and (first or 0) <= entry.seq <= (last or entry.seq)
+        ]
         return iter(found[-newest:] if newest else found)
 
     def summaries(self) -> tuple[Entry, ...]:

@@ -57,6 +57,10 @@ class Shell(Protocol):
         """A prompt, as if it had been typed."""
         ...
 
+    def draft(self, text: str) -> None:
+        """Puts a text on the input line, to be changed and sent; what stands there already stays instead."""
+        ...
+
     def reopened(self) -> None:
         """The session shows another conversation now: the screen forgets what it was in the middle of."""
         ...

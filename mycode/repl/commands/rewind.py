@@ -42,10 +42,12 @@ async def rewind(shell: Shell, arguments: Arguments) -> None:
         if not await _files(shell, rewinder, ref, force=force):
             return
     if _CONVERSATION in what:
-        before = shell.session.id
+        before, said = shell.session.id, _said(shell, seq)
         shell.session.rewind(seq)
         shell.reopened()
         shell.say(f"Back to before m{seq}, in a copy. What came after is kept: /resume {before}.")
+        if said:
+            shell.draft(said)
     if not what:
         shell.say("Nothing was changed.")
 
@@ -74,6 +76,12 @@ async def _chosen(shell: Shell, text: str) -> int | None:
         return turns[int(text) - 1].seq
     message = f"There is no turn {text!r}. /rewind lists the newest; any message can be named, as m12."
     raise UsageError(message)
+
+
+def _said(shell: Shell, seq: int) -> str:
+    """What the person said in that message; empty if it is not theirs."""
+    bodies = (entry.body for entry in shell.session.history(first=seq, last=seq))
+    return next((body.text for body in bodies if isinstance(body, UserMessage)), "")
 
 
 def _wanted(arguments: Arguments) -> tuple[str, ...]:
@@ -151,6 +159,7 @@ COMMANDS = (
         aliases=("checkpoint",),
         examples=("/rewind", "/rewind 1", "/rewind m12 --files", "/rewind --redo"),
         more="Ignored files, the index and the history of your own repository are never touched. "
-        "The conversation goes on in a copy: the one you leave can be resumed.",
+        "The conversation goes on in a copy: the one you leave can be resumed. "
+        "What you had said there is on the input line again, to be changed and sent.",
     ),
 )
