@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mycode.context import digests
 from mycode.context.summarizers import Draft, Fold
 from mycode.core.messages import AssistantMessage, ToolCall, ToolResult
 
 OMITTED = "[Summary omitted - insufficient budget]"
 TRUNCATED = "\n[Summary truncated]"
+CONDENSED = "[Condensed history]\n"
 LEAST = 50
 """With room for fewer tokens than this no summary is worth its title (R23)."""
+
+_JOINTS = 2
+"""Tokens by which parts may count less than their whole."""
 
 
 def tell(fold: Fold) -> Draft:
     """The draft for a fold in lines, merged with the record it continues; pure (R13, R20, R23)."""
     if fold.budget_tokens < LEAST:
         return Draft("rules", OMITTED)
-    text = fold.redact(block(fold))
-    if fold.previous is not None and fold.previous.narrative:
-        text = merged(fold.previous.narrative, text, fold.previous.version + 1, fold.budget_tokens)
-    return Draft("rules", cut(text, fold))
+    new = fold.redact(block(fold))
+    if fold.previous is None or not fold.previous.narrative:
+        return Draft("rules", cut(new, fold))
+    earlier, version = fold.previous.narrative, fold.previous.version + 1
+    text = merged(earlier, new, version, fold.budget_tokens)
+    if fold.count(text) <= fold.budget_tokens:
+        return Draft("rules", text)
+    return Draft("rules", condensed(earlier if earlier in text else "", new, version, fold))
 
 
 def block(fold: Fold) -> str:
@@ -46,15 +56,40 @@ def merged(earlier: str, new: str, version: int, limit: int) -> str:
     Only lines go with the earlier text: facts that must be kept are added to every summary afterwards (C8).
     """
     both = f"{earlier}\n\n[Update {version}]\n{new}"
-    return both if -(-len(both) // 4) <= 2 * limit else f"[Condensed history]\n{new}"
+    return both if -(-len(both) // 4) <= 2 * limit else CONDENSED + new
 
 
-def cut(text: str, fold: Fold) -> str:
-    """The text within the fold's budget, its end marked if some is missing."""
-    if fold.count(text) <= fold.budget_tokens:
+def condensed(earlier: str, new: str, version: int, fold: Fold) -> str:
+    """The new text with as many of the newest lines of the earlier one as there is room for (C8)."""
+    update = f"\n\n[Update {version}]\n{new}"
+    kept = _newest(earlier.split("\n"), fold.budget_tokens - fold.count(CONDENSED + update), fold) if earlier else []
+    if kept:
+        return CONDENSED + "\n".join(kept) + update
+    return CONDENSED + cut(new, fold, fold.count(CONDENSED))
+
+
+def cut(text: str, fold: Fold, spent: int = 0) -> str:
+    """A block within what is left of the fold's budget: its header and newest lines, marked if some are missing."""
+    if fold.count(text) + spent <= fold.budget_tokens:
         return text
-    room = fold.budget_tokens - fold.count(TRUNCATED)
-    chars = max(0, room * len(text) // max(1, fold.count(text)))
-    while chars and fold.count(text[:chars]) > room:
+    header, *rows = text.split("\n")
+    room = fold.budget_tokens - spent - fold.count(f"{header}\n{TRUNCATED}")
+    kept = _newest(rows, room, fold)
+    if not kept and rows:
+        kept = [_beginning(rows[-1], room - _JOINTS, fold)]
+    return "\n".join([header, *kept]) + TRUNCATED
+
+
+def _newest(rows: Sequence[str], room: int, fold: Fold) -> list[str]:
+    """The last rows that fit into so many tokens."""
+    start, room = len(rows), room - _JOINTS
+    while start and (room := room - fold.count(rows[start - 1] + "\n")) >= 0:
+        start -= 1
+    return list(rows[start:])
+
+
+def _beginning(row: str, room: int, fold: Fold) -> str:
+    chars = max(0, room * len(row) // max(1, fold.count(row)))
+    while chars and fold.count(row[:chars]) > room:
         chars = chars * 9 // 10
-    return text[:chars] + TRUNCATED
+    return row[:chars]
