@@ -58,7 +58,12 @@ class Workplace:
         self.gate, self.sandbox = gate_of(run, session_id)
         self.processes = Processes(run.cwd, run.env, self.sandbox.wrap)
         self.registry = tools_of(
-            run, approver=approver, processes=self.processes, recall=self.archive, limit=self._result_limit
+            run,
+            approver=approver,
+            processes=self.processes,
+            recall=self.archive,
+            limit=self._result_limit,
+            gate=self.gate,
         )
         self.counter = Tokens(self.model.info.name)
         environment = look_around(run.cwd, sandbox=self.sandbox.state if self.sandbox.active else "")
@@ -232,7 +237,13 @@ def _rules(table: PermissionSettings) -> Rules | None:
 
 
 def tools_of(
-    run: Run, *, approver: Approver, processes: Processes, recall: Recall, limit: Callable[[], int]
+    run: Run,
+    *,
+    approver: Approver,
+    processes: Processes,
+    recall: Recall,
+    limit: Callable[[], int],
+    gate: PermissionGate,
 ) -> Registry:
     """The tools of this run, as the model is offered them."""
     registry = builtin_tools(
@@ -244,6 +255,7 @@ def tools_of(
         limit=limit,
         timeout=run.settings.tools.bash_timeout,
         ripgrep=find_program("rg", run.env.get("PATH", os.defpath), run.root),
+        veil=gate.hidden,
     )
     table = run.settings.tools
     offered = [name for name in registry.names() if name not in table.disallowed]
@@ -267,5 +279,6 @@ class Toolbox:
             processes=self.processes,
             recall=archive,
             limit=lambda: run.settings.tools.output_limit,
+            gate=gate,
         )
         self.runner = Runner(self.registry, gate, approver, archive, lambda: run.settings.tools.output_limit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Literal, Protocol, TypeVar
 
 from msgspec import Struct
@@ -132,6 +132,14 @@ class Gate(Protocol):
 
     def remember(self, rule: str) -> None:
         """Adds an allow rule for the rest of the session (kept outside the conversation)."""
+        ...
+
+
+class Veil(Protocol):
+    """Tells a tool that goes through many files which of them it passes over; the folder itself was judged before."""
+
+    def __call__(self, action: Action, names: Iterable[str], *, content: bool) -> frozenset[str]:
+        """Those of `names`, relative to what `action` reads first, not to be listed (or, with `content`, not read)."""
         ...
 
 

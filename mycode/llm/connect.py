@@ -6,6 +6,7 @@ else goes through litellm. Opening a model costs milliseconds: nothing heavy is 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Literal
 from urllib.parse import urlsplit
@@ -145,12 +146,17 @@ def find_model(
 
 
 def read_image(image: Image) -> bytes | None:
-    """The stored bytes of an image, or None when they are gone."""
+    """The bytes of an image as it was looked at, or None when the file is gone or holds something else by now."""
+    import hashlib
+
     try:
-        with open(image.path, "rb") as file:  # noqa: PTH123 - pathlib is not needed for this alone
-            return file.read()
+        # What was a picture may be a pipe or a link to anything by now.
+        handle = os.open(image.path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with os.fdopen(handle, "rb") as file:
+            data = file.read(image.size + 1)
     except OSError:
         return None
+    return data if hashlib.sha256(data).hexdigest() == image.sha256 else None
 
 
 def _direct(choice: ModelChoice, provider: Provider | None, base: str, env: Mapping[str, str]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from mycode.core.tools import Action, Mode, Verdict
@@ -67,6 +67,12 @@ class PermissionGate:
         if self._on_verdict is not None:
             self._on_verdict(action, verdict, self.mode)
         return verdict
+
+    def hidden(self, action: Action, names: Iterable[str], *, content: bool) -> frozenset[str]:
+        """What a search that `action` describes passes over (`core.tools.Veil`)."""
+        from mycode.permissions.veil import hidden
+
+        return hidden(action, names, content=content, mode=self.mode, rules=self.rules, places=self.places)
 
     def remember(self, rule: str) -> None:
         """Adds an allow rule for the rest of the session; `ConfigError` when it cannot be read."""

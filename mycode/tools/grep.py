@@ -13,8 +13,8 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from mycode.core.errors import ToolError
-from mycode.core.tools import Action, Report, TextDisplay, ToolOutput
-from mycode.tools.search import files_below, glob_regex
+from mycode.core.tools import Action, Report, TextDisplay, ToolOutput, Veil
+from mycode.tools.search import files_below, glob_regex, nothing_hidden
 from mycode.tools.workspace import Workspace
 
 _LINES = 200
@@ -42,8 +42,9 @@ class Grep:
     description = "Find lines by regular expression, as path:line: text. Ignored and binary files are left out."
     Args = GrepArgs
 
-    def __init__(self, workspace: Workspace, ripgrep: str | None = None) -> None:
+    def __init__(self, workspace: Workspace, ripgrep: str | None = None, veil: Veil | None = None) -> None:
         self._workspace = workspace
+        self._veil: Veil = veil or nothing_hidden
         self._ripgrep = ripgrep
 
     def plan(self, args: GrepArgs) -> Action:
@@ -61,20 +62,20 @@ class Grep:
             )
             raise ToolError(message) from error
         target = self._workspace.resolve(args.path)
-        files = await files_below(self._workspace, args.path)
+        below = await files_below(self._workspace, self.name, args.path, self._veil, content=True)
         # A link may lead out of what was judged: what it points to is searched where it really is.
-        files = [path for path in files if path == "." or not (target / path).is_symlink()]
+        files = [path for path in below.names if path == "." or not (target / path).is_symlink()]
         if args.glob:
             wanted = glob_regex(args.glob if "/" in args.glob else f"**/{args.glob}")
             files = [path for path in files if wanted.fullmatch(path)]
         if self._ripgrep:
             hits = await self._by_ripgrep(args.pattern, target, files)
         else:
-            hits = await asyncio.to_thread(lambda: list(_by_python(expression, target, files)))
+            hits = await asyncio.to_thread(lambda: list(_by_python(self._workspace, expression, target, files)))
         hits.sort(key=lambda hit: hit.line)
         order = {path: place for place, path in enumerate(files)}
         hits.sort(key=lambda hit: order.get(hit.path, 0))
-        return self._told(args, target, hits)
+        return self._told(args, target, hits, below.note)
 
     async def _by_ripgrep(self, pattern: str, target: Path, files: list[str]) -> list[Hit]:
         """Ripgrep over exactly the files that Python would read, a batch at a time."""
@@ -99,11 +100,13 @@ class Grep:
                     await process.wait()
             if process.returncode == 2 and b"regex" in trouble:
                 # An expression that only Python understands (look-around, back references).
-                return await asyncio.to_thread(lambda: list(_by_python(re.compile(pattern), target, files)))
+                return await asyncio.to_thread(
+                    lambda: list(_by_python(self._workspace, re.compile(pattern), target, files))
+                )
             hits += _hits(out, "." if not target.is_dir() else None)
         return hits
 
-    def _told(self, args: GrepArgs, target: Path, hits: list[Hit]) -> ToolOutput:
+    def _told(self, args: GrepArgs, target: Path, hits: list[Hit], note: str) -> ToolOutput:
         def shown(hit: Hit) -> str:
             path = self._workspace.relative(target if hit.path == "." else target / hit.path)
             text = hit.text if len(hit.text) <= _LINE_CHARS else hit.text[:_LINE_CHARS] + " …"
@@ -113,10 +116,10 @@ class Grep:
         found = f"{len(hits)} {'match' if len(hits) == 1 else 'matches'} in {count} {'file' if count == 1 else 'files'}"
         line = f"{args.pattern} · {found}"
         if not hits:
-            return ToolOutput(f"No line matches {args.pattern} in {args.path}.", TextDisplay(line))
+            return ToolOutput(f"No line matches {args.pattern} in {args.path}.{note}", TextDisplay(line))
         lines = [shown(hit) for hit in hits[:_LINES]]
         head = f"{found}; the first {_LINES}:\n" if len(hits) > _LINES else ""
-        return ToolOutput(head + "\n".join(lines), TextDisplay(line, "\n".join(lines)))
+        return ToolOutput(head + "\n".join(lines) + note, TextDisplay(line, "\n".join(lines)))
 
 
 def _hits(out: bytes, path: str | None) -> Iterator[Hit]:
@@ -142,14 +145,14 @@ def _text(lines: dict[str, str]) -> str:
     return b64decode(lines["bytes"]).decode("utf-8", "replace")
 
 
-def _by_python(expression: re.Pattern[str], target: Path, files: list[str]) -> Iterator[Hit]:
+def _by_python(workspace: Workspace, expression: re.Pattern[str], target: Path, files: list[str]) -> Iterator[Hit]:
     for path in files:
         file = target if path == "." else target / path
         try:
-            if not file.is_file() or file.stat().st_size > _FILE_BYTES:
+            if file.lstat().st_size > _FILE_BYTES:
                 continue
-            data = file.read_bytes()
-        except OSError:
+            data = workspace.read_bytes(file)
+        except (OSError, ToolError):
             continue
         if b"\0" in data[:8000]:
             continue

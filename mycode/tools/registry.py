@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from mycode.core.models import ToolSpec
-from mycode.core.tools import Approver, Recall, Tool
+from mycode.core.tools import Approver, Recall, Tool, Veil
 from mycode.tools.ask import AskUser
 from mycode.tools.edit import EditFile
 from mycode.tools.files import CreateFile, ReadFile
@@ -63,12 +63,14 @@ def builtin_tools(
     limit: Callable[[], int],
     timeout: float = 120.0,
     ripgrep: str | None = None,
+    veil: Veil | None = None,
     more: Iterable[AnyTool] = (),
 ) -> Registry:
     """Every tool that belongs to the program: a new one is a line here. `more` come from elsewhere.
 
     `limit` gives the characters that one result may have, `timeout` the seconds a command may take, `ripgrep` is the
-    path of that program.
+    path of that program,
+    `veil` says what searches pass over.
     """
     return Registry(
         [
@@ -78,9 +80,9 @@ def builtin_tools(
             ApplyPatch(workspace),
             ExecuteBash(processes, timeout),
             ShellJob(processes),
-            SearchFiles(workspace),
-            Grep(workspace, ripgrep),
-            ListFiles(workspace),
+            SearchFiles(workspace, veil),
+            Grep(workspace, ripgrep, veil),
+            ListFiles(workspace, veil),
             Todo(todo),
             AskUser(approver),
             HistorySearch(recall),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from collections.abc import Iterable
 from typing import Annotated
@@ -10,7 +11,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from mycode.core.errors import ToolError
-from mycode.core.tools import Action, Report, TextDisplay, ToolOutput
+from mycode.core.tools import Action, Report, TextDisplay, ToolOutput, Veil
 from mycode.tools.walking import walk
 from mycode.tools.workspace import Workspace
 
@@ -31,8 +32,9 @@ class SearchFiles:
     description = "Find files by name. Ignored files are left out."
     Args = SearchFilesArgs
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, veil: Veil | None = None) -> None:
         self._workspace = workspace
+        self._veil: Veil = veil or nothing_hidden
 
     def plan(self, args: SearchFilesArgs) -> Action:
         return Action(
@@ -40,14 +42,15 @@ class SearchFiles:
         )
 
     async def run(self, args: SearchFilesArgs, _report: Report) -> ToolOutput:
-        files = await files_below(self._workspace, args.path)
-        found = [path for path in files if _matches(path, args.pattern)]
+        files = await files_below(self._workspace, self.name, args.path, self._veil, content=False)
+        found = [path for path in files.names if _matches(path, args.pattern)]
         shown = [self._workspace.relative(self._workspace.resolve(args.path) / path) for path in found[:_FOUND]]
         line = f"{args.pattern} · {len(found)} {'file' if len(found) == 1 else 'files'}"
         if not found:
-            return ToolOutput(f"No file matches {args.pattern} in {args.path} ({len(files)} files).", TextDisplay(line))
+            told = f"No file matches {args.pattern} in {args.path} ({len(files.names)} files).{files.note}"
+            return ToolOutput(told, TextDisplay(line))
         more = f"\n… {len(found) - _FOUND} more; narrow the pattern" if len(found) > _FOUND else ""
-        return ToolOutput("\n".join(shown) + more, TextDisplay(line, "\n".join(shown)))
+        return ToolOutput("\n".join(shown) + more + files.note, TextDisplay(line, "\n".join(shown)))
 
 
 class ListFilesArgs(Struct, frozen=True, forbid_unknown_fields=True):
@@ -61,29 +64,60 @@ class ListFiles:
     description = "Show the files of a folder as a tree. Ignored files are left out."
     Args = ListFilesArgs
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, veil: Veil | None = None) -> None:
         self._workspace = workspace
+        self._veil: Veil = veil or nothing_hidden
 
     def plan(self, args: ListFilesArgs) -> Action:
         return Action(self.name, "read", f"{self.name} {args.path}", reads=self._workspace.touched(args.path))
 
     async def run(self, args: ListFilesArgs, _report: Report) -> ToolOutput:
-        files = await files_below(self._workspace, args.path)
-        text = "\n".join(tree(files, _LISTED)) or "(empty)"
-        return ToolOutput(
-            text, TextDisplay(f"{args.path} · {len(files)} {'file' if len(files) == 1 else 'files'}", text)
-        )
+        files = await files_below(self._workspace, self.name, args.path, self._veil, content=False)
+        text = ("\n".join(tree(files.names, _LISTED)) or "(empty)") + files.note
+        count = len(files.names)
+        return ToolOutput(text, TextDisplay(f"{args.path} · {count} {'file' if count == 1 else 'files'}", text))
 
 
-async def files_below(workspace: Workspace, path: str) -> list[str]:
-    """Files below a folder, relative to it; a file is given as `.`. Raises ToolError for what is neither."""
+class Files(Struct, frozen=True):
+    """Files below a folder, relative to it, and how many more there are that must not be shown."""
+
+    names: list[str]
+    left_out: int = 0
+
+    @property
+    def note(self) -> str:
+        """A last line about what was left out, or an empty text."""
+        if not self.left_out:
+            return ""
+        what = "1 file was" if self.left_out == 1 else f"{self.left_out} files were"
+        return f"\n[{what} left out: secrets may be in there, or a rule forbids it]"
+
+
+def nothing_hidden(action: Action, names: Iterable[str], *, content: bool) -> frozenset[str]:
+    """For tools that are used without permissions."""
+    del action, names, content
+    return frozenset()
+
+
+async def files_below(workspace: Workspace, tool: str, path: str, veil: Veil, *, content: bool) -> Files:
+    """Files below a folder that may be shown; a file is given as `.`. Raises ToolError for what is neither."""
     folder = workspace.resolve(path)
+    if os.path.realpath(folder) != str(folder):
+        message = f"A link came to lie on the way to {path} meanwhile; nothing was read."
+        raise ToolError(message)
     if folder.is_file():
-        return ["."]
+        return Files(["."])
     if not folder.is_dir():
         message = f"There is no folder {path}. list_files without a path shows the project."
         raise ToolError(message)
-    return await asyncio.to_thread(lambda: list(walk(folder, limit=_WALKED)))
+    action = Action(tool, "read", "", reads=(str(folder),))
+
+    def looked() -> Files:
+        names = list(walk(folder, limit=_WALKED))
+        hidden = veil(action, names, content=content)
+        return Files([name for name in names if name not in hidden], len(hidden)) if hidden else Files(names)
+
+    return await asyncio.to_thread(looked)
 
 
 def tree(files: Iterable[str], lines: int) -> list[str]:

@@ -13,12 +13,15 @@ from pathlib import Path
 from typing import BinaryIO
 
 from mycode.core.errors import ToolError
+from mycode.tools.descent import FOLDER, PASSING, LinkOnTheWayError, make_folders, open_folder
 
 
 class Workspace:
     """One root folder (and the `extra` ones the person added), with a memory of which bytes of which file were seen.
 
-    Every failure is a `ToolError`. Whether a path outside may be touched is for the permissions to say.
+    Every failure is a `ToolError`. Whether a path outside may be touched is for the permissions to say. What a path led
+    to when an `Action` named it is what is read and written afterwards: every folder on the way is opened without
+    following links, so a link put there in between ends in a failure, never in another file.
     """
 
     def __init__(self, root: Path, extra: tuple[Path, ...] = ()) -> None:
@@ -26,6 +29,7 @@ class Workspace:
         self.root = Path(os.path.realpath(root))
         self.extra = tuple(Path(os.path.realpath(folder)) for folder in extra)
         self._seen: dict[Path, str] = {}
+        self._judged: dict[str, Path] = {}
         self._to_write: set[Path] = set()
         self._locks: dict[Path, threading.Lock] = {}
         self._guard = threading.Lock()
@@ -43,15 +47,17 @@ class Workspace:
         return named
 
     def resolve(self, path: str) -> Path:
-        """The absolute path with every link followed, as far as it exists."""
-        return Path(os.path.realpath(self.named(path)))
+        """The absolute path with every link followed, as far as it exists; once `touched`, what it led to then."""
+        judged = self._judged.get(path)
+        return Path(os.path.realpath(self.named(path))) if judged is None else judged
 
     def touched(self, path: str, *, write: bool = False) -> tuple[str, ...]:
         """What an `Action` names for `path`: the file behind all links first, then the spelling if that is another.
 
         Outside the root, only what was named so with `write` can be written afterwards.
         """
-        target, named = str(self.resolve(path)), os.path.normpath(self.named(path))
+        target, named = os.path.realpath(self.named(path)), os.path.normpath(self.named(path))
+        self._judged[path] = Path(target)
         if write:
             self._to_write.add(Path(target))
         return (target,) if named == target else (target, named)
@@ -71,11 +77,13 @@ class Workspace:
     @contextmanager
     def open(self, path: Path | str) -> Iterator[BinaryIO]:
         """A regular file, for reading bytes; anything that could hang or never end (FIFO, device) is refused."""
-        resolved = Path(os.path.realpath(self.root / path))
-        try:
-            handle = os.open(resolved, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-        except OSError as error:
-            raise self._failure(resolved, error) from error
+        resolved = self._exact(path)
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+        with self._folder(resolved, PASSING) as folder:
+            try:
+                handle = os.open(resolved.name or ".", flags, dir_fd=folder)
+            except OSError as error:
+                raise self._failure(resolved, error) from error
         try:
             self._require_regular(resolved, os.fstat(handle).st_mode)
         except ToolError:
@@ -112,9 +120,9 @@ class Workspace:
 
     def mode(self, path: Path | str) -> int:
         """The permission bits of a file."""
-        resolved = Path(os.path.realpath(self.root / path))
+        resolved = self._exact(path)
         try:
-            return stat.S_IMODE(resolved.stat().st_mode)
+            return stat.S_IMODE(resolved.lstat().st_mode)
         except OSError as error:
             raise self._failure(resolved, error) from error
 
@@ -134,34 +142,24 @@ class Workspace:
     def make_folders(self, folder: Path) -> tuple[Path, ...]:
         """Makes `folder` and its missing parents; returns those it made, outermost first."""
         folder = self._target(folder)
-        missing = [place for place in (folder, *folder.parents) if not os.path.lexists(place)]
-        made: list[Path] = []
         try:
-            for place in reversed(missing):
-                place.mkdir()
-                made.append(place)
+            return make_folders(folder)
         except OSError as error:
-            for place in reversed(made):
-                place.rmdir()
             raise self._failure(folder, error) from error
-        if not folder.is_dir():
-            message = f"{self.relative(folder)} is not a folder."
-            raise ToolError(message)
-        return tuple(made)
 
     # What was seen
 
     def note(self, path: Path | str, data: bytes) -> None:
         """Remembers that `data` is the whole content last read from or written to `path`."""
-        self._seen[Path(os.path.realpath(self.root / path))] = _digest(data)
+        self._seen[self._exact(path)] = _digest(data)
 
     def note_digest(self, path: Path | str, digest: str) -> None:
         """Like `note`, for content too big to hold: its sha256 in hex."""
-        self._seen[Path(os.path.realpath(self.root / path))] = digest
+        self._seen[self._exact(path)] = digest
 
     def seen(self, path: Path | str) -> str | None:
         """sha256 (hex) of the content last noted, None if the file was never read or written in this session."""
-        return self._seen.get(Path(os.path.realpath(self.root / path)))
+        return self._seen.get(self._exact(path))
 
     def changed(self, path: Path | str, data: bytes) -> bool:
         """Whether `data`, the content now, differs from what was seen; False if nothing was."""
@@ -172,7 +170,7 @@ class Workspace:
     def editing(self, *paths: Path) -> Iterator[None]:
         """Holds the locks of these files, so that reading, changing and writing them is one step for other threads."""
         with ExitStack() as stack:
-            for path in sorted({Path(os.path.realpath(self.root / path)) for path in paths}):
+            for path in sorted({self._exact(path) for path in paths}):
                 with self._guard:
                     lock = self._locks.setdefault(path, threading.Lock())
                 stack.enter_context(lock)
@@ -180,28 +178,27 @@ class Workspace:
 
     # Helpers
 
+    def _exact(self, path: Path | str) -> Path:
+        """An absolute path is taken at its word; another is resolved, or is what it was when an `Action` named it."""
+        return path if isinstance(path, Path) and path.is_absolute() else self.resolve(str(path))
+
     def _target(self, path: Path | str) -> Path:
-        """What is behind `path` now; outside the root only what an `Action` has named, and the folders to it."""
-        target = Path(os.path.realpath(self.root / path))
-        if not self.inside(target) and not any(named.is_relative_to(target) for named in self._to_write):
+        """What is to be written; outside the root only what an `Action` has named, and the folders to it."""
+        target = self._exact(path)
+        inside = any(target.is_relative_to(folder) for folder in (self.root, *self.extra))
+        if not inside and not any(named.is_relative_to(target) for named in self._to_write):
             message = f"{path} leads out of the project, which it did not when this was allowed; nothing was written."
             raise ToolError(message)
         return target
 
     @contextmanager
-    def _folder(self, target: Path) -> Iterator[int]:
-        """The folder of `target`, opened and proven to be reached without a link: no swap leads elsewhere."""
+    def _folder(self, target: Path, flags: int = FOLDER) -> Iterator[int]:
+        """The folder of `target`, reached without following a link: no swap leads elsewhere."""
         try:
-            handle = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            handle = open_folder(target.parent, flags)
         except OSError as error:
             raise self._failure(target, error) from error
         try:
-            here = os.path.realpath(target.parent)
-            if here != str(target.parent) or not os.path.samestat(os.fstat(handle), os.lstat(here)):
-                message = (
-                    f"The folder of {self.relative(target)} was replaced by a link meanwhile; nothing was written."
-                )
-                raise ToolError(message)
             yield handle
         finally:
             os.close(handle)
@@ -247,6 +244,8 @@ class Workspace:
 
     def _failure(self, path: Path, error: OSError) -> ToolError:
         shown = self.relative(path)
+        if isinstance(error, LinkOnTheWayError):
+            return ToolError(f"A link came to lie on the way to {shown} meanwhile; nothing was done.")
         match error.errno:
             case errno.ENOENT:
                 return ToolError(f"{shown} does not exist.{self.nearby(path)}")
@@ -254,6 +253,8 @@ class Workspace:
                 return ToolError(f"A part of the path {shown} is a file, not a folder.")
             case errno.EISDIR:
                 return ToolError(f"{shown} is a folder, not a file.")
+            case errno.ELOOP:
+                return ToolError(f"{shown} is a link that leads in a circle, or became a link meanwhile.")
             case errno.EACCES | errno.EPERM:
                 return ToolError(f"No permission for {shown}.")
             case errno.ENOSPC | errno.EDQUOT:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from mycode.core.errors import AuthError, ConfigError
-from mycode.core.messages import AssistantMessage
+from mycode.core.messages import AssistantMessage, Image
 from mycode.core.models import Model
 from mycode.llm.chat_completions import ChatCompletionsModel
-from mycode.llm.connect import Found, ModelChoice, find_model, full_name, open_model
+from mycode.llm.connect import Found, ModelChoice, find_model, full_name, open_model, read_image
 from mycode.llm.litellm_model import LitellmModel
 from mycode.llm.providers import PROVIDERS, LocalServer, endpoint
 from mycode.llm.retry import RetryingModel
@@ -137,3 +139,19 @@ def test_opening_a_model_on_the_fast_lane_loads_nothing_heavy() -> None:
     )
     run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert run.stdout == "[]\n"
+
+
+def test_a_picture_that_became_something_else_is_not_sent(tmp_path: Path) -> None:
+    file = tmp_path / "a.png"
+    file.write_bytes(b"png")
+    image = Image(str(file), "image/png", hashlib.sha256(b"png").hexdigest(), 3)
+    seen = [read_image(image)]
+    file.write_bytes(b"key")
+    seen.append(read_image(image))
+    file.unlink()
+    (tmp_path / "other").write_bytes(b"png")
+    file.symlink_to(tmp_path / "other")
+    seen.append(read_image(image))
+    file.unlink()
+    os.mkfifo(file)
+    assert [*seen, read_image(image)] == [b"png", None, None, None]

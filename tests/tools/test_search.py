@@ -11,6 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mycode.core.errors import ToolError
+from mycode.permissions.gate import PermissionGate
+from mycode.permissions.paths import find_places
+from mycode.permissions.rules import make_rules
 from mycode.tools.grep import Grep, GrepArgs
 from mycode.tools.search import ListFiles, ListFilesArgs, SearchFiles, SearchFilesArgs, glob_regex, tree
 from mycode.tools.walking import walk
@@ -180,3 +183,54 @@ async def test_a_line_in_an_old_encoding_is_found_and_shown_with_a_sign_for_what
     (workspace / "old.txt").write_bytes(b"caf\xe9 needle\n")
     text = (await Grep(Workspace(workspace), engine).run(GrepArgs("needle"), _silent)).text
     assert text == "old.txt:1: caf\ufffd needle"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_what_must_not_be_shown_is_passed_over_and_it_is_said(workspace: Path, engine: str | None) -> None:
+    files = {".env": "KEY=needle\n", "vault/a.txt": "needle\n", "src/app.py": "needle\n", "cert.pem": "needle\n"}
+    for name, text in files.items():
+        (workspace / name).parent.mkdir(exist_ok=True)
+        (workspace / name).write_text(text)
+    rules = make_rules(deny=["Read(./vault/**)"])
+    place, gate = Workspace(workspace), PermissionGate("default", rules, find_places(workspace))
+
+    grepped = await Grep(place, engine, gate.hidden).run(GrepArgs("needle"), _silent)
+    found = await SearchFiles(place, gate.hidden).run(SearchFilesArgs("**/*"), _silent)
+    listed = await ListFiles(place, gate.hidden).run(ListFilesArgs(), _silent)
+
+    left_out = "[3 files were left out: secrets may be in there, or a rule forbids it]"
+    one = "[1 file was left out: secrets may be in there, or a rule forbids it]"
+    assert grepped.text == f"src/app.py:1: needle\n{left_out}"
+    assert found.text == f".env\ncert.pem\nsrc/app.py\n{one}"
+    assert listed.text == f".env\ncert.pem\nsrc/\n  app.py\n{one}"
+
+
+async def test_what_the_person_named_or_allowed_is_searched(workspace: Path) -> None:
+    (workspace / ".aws").mkdir()
+    (workspace / ".aws/config").write_text("needle\n")
+    (workspace / "a.pem").write_text("needle\n")
+    place = Workspace(workspace)
+
+    async def hits(path: str, gate: PermissionGate) -> list[str]:
+        told = await Grep(place, None, gate.hidden).run(GrepArgs("needle", path), _silent)
+        return [line.partition(":")[0] for line in told.text.splitlines() if ":1:" in line]
+
+    plain = PermissionGate("default", None, find_places(workspace))
+    allowing = PermissionGate("default", make_rules(allow=["Read(*.pem)"]), find_places(workspace))
+    forbidding = PermissionGate("bypassPermissions", make_rules(deny=["Read(*.pem)"]), find_places(workspace))
+    told = [await hits("a.pem", plain), await hits(".aws", plain), await hits(".", allowing)]
+    assert told == [["a.pem"], [".aws/config"], ["a.pem"]]
+    assert await hits(".", forbidding) == [".aws/config"]
+
+
+async def test_a_folder_that_became_a_link_after_it_was_judged_is_not_searched(workspace: Path, tmp_path: Path) -> None:
+    (workspace / "src").mkdir()
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs/a").write_text("needle\n")
+    place = Workspace(workspace)
+    grep = Grep(place)
+    grep.plan(GrepArgs("needle", "src"))
+    (workspace / "src").rmdir()
+    (workspace / "src").symlink_to(tmp_path / "theirs")
+    with pytest.raises(ToolError, match="A link came to lie on the way to src"):
+        await grep.run(GrepArgs("needle", "src"), _silent)

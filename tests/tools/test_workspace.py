@@ -107,16 +107,45 @@ def test_a_link_that_leads_out_only_since_it_was_allowed_is_not_followed(workspa
     files.touched("sub/a", write=True)
     (workspace / "sub").rmdir()
     (workspace / "sub").symlink_to(outside)
-    with pytest.raises(ToolError, match="leads out of the project, which it did not when this was allowed"):
-        files.write_atomic("sub/a", b"mine")
-    with pytest.raises(ToolError, match="leads out of the project"):
-        files.remove("sub/a")
-    with pytest.raises(ToolError, match="leads out of the project"):
-        files.make_folders(workspace / "sub" / "deep")
+    for write in (
+        lambda: files.write_atomic("sub/a", b"mine"),
+        lambda: files.remove("sub/a"),
+        lambda: files.make_folders(workspace / "sub" / "deep"),
+        lambda: files.read_bytes("sub/a"),
+    ):
+        with pytest.raises(ToolError, match=r"A link came to lie on the way to sub/(a|deep) meanwhile"):
+            write()
     with pytest.raises(ToolError, match="leads out of the project"):
         files.write_atomic(f"../{workspace.name}-beside/a", b"mine")
     assert [path.name for path in outside.iterdir()] == ["a"]
     assert (outside / "a").read_bytes() == b"theirs"
+
+
+def test_what_a_path_led_to_when_it_was_judged_is_what_is_written_and_read(workspace: Path) -> None:
+    (workspace / ".git").mkdir()
+    (workspace / ".git" / "config").write_bytes(b"theirs")
+    (workspace / "plain").write_bytes(b"plain")
+    (workspace / "name").symlink_to("plain")
+    files = Workspace(workspace)
+    assert files.touched("name", write=True)[0] == str(workspace / "plain")
+    (workspace / "name").unlink()
+    (workspace / "name").symlink_to(".git/config")
+    assert files.read_bytes("name") == b"plain"
+    files.write_atomic("name", b"mine")
+    assert (workspace / "plain").read_bytes() == b"mine"
+    assert (workspace / ".git" / "config").read_bytes() == b"theirs"
+    assert files.touched("name", write=True)[0] == str(workspace / ".git" / "config")
+
+
+def test_a_file_swapped_for_a_link_after_it_was_judged_is_not_read(workspace: Path, outside: Path) -> None:
+    (outside / "key").write_bytes(b"theirs")
+    (workspace / "a").write_bytes(b"plain")
+    files = Workspace(workspace)
+    files.touched("a")
+    (workspace / "a").unlink()
+    (workspace / "a").symlink_to(outside / "key")
+    with pytest.raises(ToolError, match="became a link meanwhile"):
+        files.read_bytes("a")
 
 
 def test_a_new_file_follows_the_umask(workspace: Path) -> None:
