@@ -105,7 +105,7 @@ class Folds:
             budget=ledger.budget,
             messages=visible,
             folds=1 if head is not None else 0,
-            since_fold=len(talk.rows) - talk.after(head.seq) if head is not None else visible,
+            since_fold=len(talk.rows) - talk.past.after(head.seq) if head is not None else visible,
             after_last_fold=head.record.tokens_after / ledger.window if head is not None else 0.0,
             depth=head.record.depth + 1 if head is not None else 0,
         )
@@ -120,7 +120,7 @@ class Folds:
         """Whether the person has put a summary off, and no more than the cooldown has been said since."""
         if not self._put_off_at:
             return False
-        since = len(self._talk.rows) - self._talk.after(self._put_off_at)
+        since = len(self._talk.rows) - self._talk.past.after(self._put_off_at)
         return since < max(1, self._policy.auto.cooldown_messages)
 
     def hope(self) -> None:
@@ -287,7 +287,7 @@ class Folds:
         head = self._talk.laid.head
         again = wish.rebase and not rows and head is not None
         if again and head is not None:
-            rows = self._talk.originals(head.end, _REBASE_TOKENS)[0]
+            rows = self._talk.past.originals(head.end, _REBASE_TOKENS)[0]
         if not rows:
             if not attempt:  # after a pass that did fold there is nothing to explain
                 yield Warned("There is nothing to summarize yet: what could be folded is folded already.")
@@ -296,7 +296,7 @@ class Folds:
         inner = not again and rows[0].seq != self._talk.visible()[0].seq
         if not inner and not again:
             self._talk.read_all()
-            rows = self._talk.visible()[: self._talk.after(rows[-1].seq) - self._talk.first_visible()]
+            rows = self._talk.visible()[: self._talk.past.after(rows[-1].seq) - self._talk.first_visible()]
         least = self._policy.auto.min_saving * before
         if sum(row.tokens for row in rows) < least and not rebase:
             if not attempt:
@@ -307,6 +307,8 @@ class Folds:
         unasked = not (attempt or wish.by_hand or wish.trigger.emergency)
         if unasked and self.may_fold is not None and not await self.may_fold(wish.trigger):
             self._put_off_at = self._talk.rows[-1].seq
+            if prepared is not None:
+                self._precompute.give_back(prepared)
             yield Warned("The summary is put off for now; /summarize makes it at any time.")
             return
         fold = self._fold(rows, wish.focus, rebase=rebase, inner=inner)
@@ -353,7 +355,7 @@ class Folds:
         previous = head.record if head is not None and not inner else None
         told = list(rows)
         if rebase and head is not None and rows[0].seq > head.end:
-            older, complete = self._talk.originals(head.end, _REBASE_TOKENS)
+            older, complete = self._talk.past.originals(head.end, _REBASE_TOKENS)
             told = [*older, *told]
             previous = None if complete else head.record
         size = sum(row.tokens for row in told)
@@ -368,7 +370,7 @@ class Folds:
             focus=focus,
             depth=0 if rebase or previous is None else previous.depth + 1,
             form=self._policy.summary.form,
-            recent=tuple((row.seq, row.message) for row in self._talk.rows[self._talk.after(rows[-1].seq) :]),
+            recent=tuple((row.seq, row.message) for row in self._talk.rows[self._talk.past.after(rows[-1].seq) :]),
         )
 
     def _record(
@@ -403,8 +405,8 @@ class Folds:
     def _range(self, wish: Wish) -> list[Row]:
         """The rows between two seqs, moved to legal boundaries; the newest user message and the floor stay out."""
         rows, start = self._talk.rows, self._talk.first_visible()
-        first = max(start, self._talk.after((wish.first or 1) - 1))
-        stop = self._talk.after(wish.last) if wish.last is not None else len(rows)
+        first = max(start, self._talk.past.after((wish.first or 1) - 1))
+        stop = self._talk.past.after(wish.last) if wish.last is not None else len(rows)
         while start < first < len(rows) and not cutting.legal(rows, first):
             first += 1
         while first < stop < len(rows) and not cutting.legal(rows, stop):

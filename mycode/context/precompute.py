@@ -59,6 +59,10 @@ class Precompute:
             return None
         return prepared if prefix_hash(rows[: prepared.rows], base) == prepared.prefix else None
 
+    def give_back(self, prepared: Prepared) -> None:
+        """It was not needed yet: the next `take` may have it."""
+        self._prepared = prepared
+
     async def wait(self, seconds: float) -> bool:
         """Until nothing is under way, or so many seconds have passed; whether nothing is."""
         if self._task is None:

@@ -6,7 +6,7 @@ from mycode.context.policy import Masking, Policy, Summary
 from mycode.core.events import SummaryFinished
 from mycode.core.messages import AssistantMessage
 from mycode.core.models import ModelRequest
-from mycode.core.summaries import SummaryRecord
+from mycode.core.summaries import SummaryRecord, Trigger
 from tests.support.context_doubles import Chat, Script, settled
 
 POLICY = Policy(summary=Summary(strategy="llm"), masking=Masking(enabled=False))
@@ -66,6 +66,25 @@ async def test_a_change_of_the_past_makes_what_was_prepared_worthless():
     chat.log.write(chat.manager.drop([1]).entry)
     await fill_and_fold(chat)
     assert len(model.requests) == 2
+
+
+async def test_a_prepared_summary_that_is_put_off_is_there_when_it_is_wanted_again():
+    model = Script(ANSWER)
+    chat = nearly_full(model)
+    assert chat.manager.precompute()
+    answers = [False, True]
+
+    async def may_fold(_: Trigger) -> bool:
+        return answers.pop(0)
+
+    chat.manager.ask_before(may_fold)
+    while (trigger := chat.manager.due()) is None:
+        chat.turns(1, size=4_000)
+    put_off = await chat.fold(trigger)
+    record = await fill_and_fold(chat)
+    assert [type(event).__name__ for event in put_off] == ["SummaryStarted", "Warned"]
+    assert (answers, len(model.requests)) == ([], 1)
+    assert record.narrative.startswith("Prepared ahead.")
 
 
 class Hanging(Script):
