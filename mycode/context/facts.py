@@ -68,11 +68,12 @@ class Statement(Struct, frozen=True):
 
 
 class TestFact(Struct, frozen=True):
-    """A test's last known result."""
+    """A test's last known result, and whether it has ever failed: passing then is work that was done."""
 
     name: str
     passed: bool
     seq: int
+    once_failed: bool = False
 
 
 class FactLedger(Struct, frozen=True):
@@ -91,6 +92,7 @@ class FactLedger(Struct, frozen=True):
     versions: dict[str, str] = {}
     urls: tuple[str, ...] = ()
     ports: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
     user_messages: tuple[Statement, ...] = ()
     last_seq: int = 0
     chunks: tuple[tuple[Passage, ...], ...] = ()
@@ -102,7 +104,7 @@ class FactLedger(Struct, frozen=True):
         ledger = _with_references(ledger, passage)
         match message:
             case UserMessage(text=text):
-                return _with_user_text(ledger, seq, text)
+                return _with_user_text(_with_names(ledger, passage), seq, text)
             case AssistantMessage(text=text):
                 return _with_calls(_with_decisions(ledger, seq, text), passage.calls)
             case ToolResult():
@@ -123,6 +125,11 @@ class FactLedger(Struct, frozen=True):
     @property
     def open_todo(self) -> tuple[TodoItem, ...]:
         return tuple(item for item in self.todo if item.status != "done")
+
+    @property
+    def passed_later(self) -> tuple[str, ...]:
+        """Tests that failed once and pass now: finished work."""
+        return tuple(test.name for test in self.tests.values() if test.passed and test.once_failed)
 
     def must_keep(self) -> tuple[Fact, ...]:
         """What every summary is checked for: files changed, constraints, open errors, decisions, todo, failed tests."""
@@ -207,6 +214,19 @@ def _with_references(ledger: FactLedger, passage: Passage) -> FactLedger:
     if new:
         ledger = replace(ledger, urls=(*ledger.urls, *new)[-500:])
     return ledger
+
+
+def _with_names(ledger: FactLedger, passage: Passage) -> FactLedger:
+    """The ledger with what the person called by its name: a long paste names much that nobody speaks of."""
+    found = [mention.name.text for mention in passage.mentions if mention.name.kind in _SPOKEN][:_NAMES_OF_A_MESSAGE]
+    known = set(ledger.named)
+    new = [name for name in found if name not in known]
+    return replace(ledger, named=(*ledger.named, *new)[-_MOST_NAMES:]) if new else ledger
+
+
+_SPOKEN = frozenset({"symbol", "dotted", "flag", "error", "test_id", "path", "url"})
+_NAMES_OF_A_MESSAGE = 12
+_MOST_NAMES = 400
 
 
 def _with_values(ledger: FactLedger, text: str) -> FactLedger:
@@ -366,7 +386,9 @@ def _tests_passed(ledger: FactLedger, seq: int, source: str) -> FactLedger:
     """A command passed: so did the tests that had failed under it, whether it names them now or not."""
     before = {error.seq for error in ledger.errors if error.source == source}
     solved = {
-        name: TestFact(name, True, seq) for name, test in ledger.tests.items() if not test.passed and test.seq in before
+        name: TestFact(name, True, seq, once_failed=True)
+        for name, test in ledger.tests.items()
+        if not test.passed and test.seq in before
     }
     return replace(ledger, tests={**ledger.tests, **solved}) if solved else ledger
 
@@ -376,7 +398,10 @@ def _with_tests(ledger: FactLedger, seq: int, text: str) -> FactLedger:
     for pattern in _TEST_RESULTS:
         for match in pattern.finditer(text):
             name = match["name"].strip()
-            found[name] = TestFact(name, match["result"] in _PASSED, seq)
+            passed = match["result"] in _PASSED
+            known = found.get(name) or ledger.tests.get(name)
+            failed = not passed or (known is not None and known.once_failed)
+            found[name] = TestFact(name, passed, seq, failed)
     return replace(ledger, tests={**ledger.tests, **found}) if found else ledger
 
 

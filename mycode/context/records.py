@@ -129,7 +129,9 @@ def compacted(ledger: FactLedger) -> FactLedger:
 def _newest(ledger: FactLedger, most: int) -> FactLedger:
     solved = [error for error in ledger.errors if not error.open][-_MOST_RESOLVED:]
     kept = {id(error) for error in solved}
-    passed = {test.name for test in [test for test in ledger.tests.values() if test.passed][-most // 2 :]}
+    passing = [test for test in ledger.tests.values() if test.passed]
+    # Passing is news only of a test that had failed: those stay longest.
+    passed = {test.name for test in sorted(passing, key=lambda test: test.once_failed)[-most // 2 :]}
     read = {file.path for file in [file for file in ledger.files.values() if not file.modified][-most:]}
     return replace(
         ledger,
@@ -145,6 +147,7 @@ def _newest(ledger: FactLedger, most: int) -> FactLedger:
         versions=dict(list(ledger.versions.items())[-most:]),
         urls=ledger.urls[-most // 4 :],
         ports=ledger.ports[-most // 4 :],
+        named=ledger.named[-most // 2 :],
         user_messages=(),
         chunks=(),
     )

@@ -178,3 +178,30 @@ def test_no_tool_no_arguments_and_no_output_make_a_digest_fail(tool, arguments, 
     assert line.startswith(("[✓ ", "[❌ "))
     assert line.endswith("]")
     assert "\n" not in line
+
+
+TRACE = """Traceback (most recent call last):
+  File "app.py", line 3, in <module>
+    raise ValueError("failed hard")
+ValueError: no such column
+"""
+
+
+@pytest.mark.parametrize(
+    ("output", "told"),
+    [
+        (TRACE, "ValueError: no such column"),
+        (
+            TRACE + "\nDuring handling of the above exception, another exception occurred:\n\n"
+            + TRACE.replace("no such column", "worse") + "exit code: 1",
+            "ValueError: worse",
+        ),
+        ("Traceback (most recent call last):\n… 12 lines left out …\nKeyError: 'x'\nexit code: 1", "KeyError: 'x'"),
+        ("  + Exception Group Traceback (most recent call last):\n  |   File x\n  | GroupError: two\n", "GroupError: two"),
+        ("Traceback (most recent call last):\n  File x\n    raise Err", ""),
+        ("Error:\n\n  the disk is full\n", "Error: the disk is full"),
+        ("ok\nFAILED a.py::test_x - assert 1 == 2", "FAILED a.py::test_x - assert 1 == 2"),
+    ],
+)  # fmt: skip
+def test_an_error_is_told_by_its_message_and_not_by_the_word_above_it(output: str, told: str):
+    assert digests.first_error(output) == told

@@ -156,3 +156,21 @@ def test_what_a_record_carries_on_has_a_bounded_size_and_still_what_must_be_kept
     kept = compacted(told.ledger)
     assert len(msgspec.json.encode(kept)) <= 40_000
     assert kept.must_keep() == told.ledger.must_keep()
+
+
+def test_a_test_that_failed_once_is_finished_work_when_it_passes_and_others_are_not():
+    told = Told().ran(
+        "execute_bash", {"command": "pytest -v"}, "a.py::test_x FAILED\na.py::test_y PASSED\nexit code: 1"
+    )
+    assert told.ledger.passed_later == ()
+    told.ran("execute_bash", {"command": "pytest -v"}, "a.py::test_x PASSED\na.py::test_y PASSED\nexit code: 0")
+    assert told.ledger.passed_later == ("t::x",)
+    told.ran("execute_bash", {"command": "pytest -v"}, "t::x FAILED\nexit code: 1")
+    assert told.ledger.passed_later == ()
+
+
+def test_what_the_person_calls_by_its_name_is_known_but_not_every_name_of_a_paste():
+    told = Told().user("The switch is zebra_mode_v7, read by load_flags() and --zebra.")
+    told.agent("I see other_name in it.").user("\n".join(f"at frame_{n}" for n in range(50)))
+    assert told.ledger.named[:3] == ("zebra_mode_v7", "load_flags", "--zebra")
+    assert len(told.ledger.named) == 15

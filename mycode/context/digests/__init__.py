@@ -102,12 +102,41 @@ def exit_code(text: str) -> int | None:
 
 
 def first_error(text: str) -> str:
-    """The first line that tells of an error, stripped; empty when none does."""
+    """The first line that tells of an error, stripped; empty when none does.
+
+    Of a traceback it is the line that names the exception, of a bare label (`Error:`) the label with the line below.
+    """
     if not _ERROR_WORDS.search(text):
         return ""
-    return next(
-        (row.strip() for row in text.split("\n") if _ERROR_WORDS.search(row) and not _NO_ERRORS.search(row)), ""
-    )
+    rows = text.split("\n")
+    place = 0
+    while place < len(rows):
+        row = rows[place]
+        if _TRACEBACK.match(row):
+            place, raised = _raised(rows, place)
+            if raised:
+                return raised
+        elif _ERROR_WORDS.search(row) and not _NO_ERRORS.search(row):
+            below = next((r.strip() for r in rows[place + 1 :] if r.strip()), "") if _BARE.fullmatch(row) else ""
+            return f"{row.strip()} {below}".strip()
+        place += 1
+    return ""
+
+
+def _raised(rows: list[str], start: int) -> tuple[int, str]:
+    """The last line of a traceback and what it raised in the end: empty if the text is cut off before that."""
+    margin = len(rows[start]) - len(rows[start].lstrip(" |+-"))
+    place, raised = start, ""
+    for place in range(start + 1, len(rows)):
+        row = rows[place]
+        row = row[margin:] if not row[:margin].strip(" |+-") else row.lstrip()
+        if _CHAINED.match(row):
+            raised = ""
+        elif raised and row.strip() and not _TRACEBACK.match(row):
+            return place - 1, raised
+        elif not raised and _EXCEPTION.fullmatch(row):
+            raised = row.strip()
+    return place, raised
 
 
 _WRAPPING = re.compile(r"</?(?:output|returncode|stdout|stderr|system-reminder)>(?:-?\d+</returncode>\n?)?\n?")
@@ -120,6 +149,10 @@ _ERROR_WORDS = re.compile(
     r"error|failed|exception|traceback|fatal:|panic:|command not found|no such file", re.IGNORECASE
 )
 _NO_ERRORS = re.compile(r"\b(?:0|no) (?:errors?|failed|failures?)\b", re.IGNORECASE)
+_TRACEBACK = re.compile(r"[\s|+-]*(?:Exception Group )?Traceback \(most recent call last\)")
+_CHAINED = re.compile(r"During handling of the above exception|The above exception was the direct cause")
+_EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?::.*)?\s*")
+_BARE = re.compile(r"\W*(?:[Ee]rrors?|ERRORS?|[Ff]ailed|FAILED|[Ff]ailures?|FAILURES?|[Ee]xception|[Tt]raceback)\W*")
 _MATCH_LINE = re.compile(r"^(?:\./)?([\w@.+~/-]+)[:-](\d+)[:-]", re.MULTILINE)
 _FILE_LINE = re.compile(r"^(?:\./)?([\w@.+~/-]*[\w-]\.[A-Za-z]\w{0,9})(?::\d+)?:?\s*$", re.MULTILINE)
 _FILE_PREFIX = re.compile(r"^(?:\./)?([\w@.+~/-]*[\w-]\.[A-Za-z]\w{0,9}):", re.MULTILINE)
