@@ -197,7 +197,7 @@ ValueError: no such column
             "ValueError: worse",
         ),
         ("Traceback (most recent call last):\n… 12 lines left out …\nKeyError: 'x'\nexit code: 1", "KeyError: 'x'"),
-        ("  + Exception Group Traceback (most recent call last):\n  |   File x\n  | GroupError: two\n", "GroupError: two"),
+        ("  + Exception Group Traceback (most recent call last):\n  |   File x\n  | GroupE: two\n", "GroupE: two"),
         ("Traceback (most recent call last):\n  File x\n    raise Err", ""),
         ("Error:\n\n  the disk is full\n", "Error: the disk is full"),
         ("ok\nFAILED a.py::test_x - assert 1 == 2", "FAILED a.py::test_x - assert 1 == 2"),

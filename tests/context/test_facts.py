@@ -164,8 +164,8 @@ def test_a_test_that_failed_once_is_finished_work_when_it_passes_and_others_are_
     )
     assert told.ledger.passed_later == ()
     told.ran("execute_bash", {"command": "pytest -v"}, "a.py::test_x PASSED\na.py::test_y PASSED\nexit code: 0")
-    assert told.ledger.passed_later == ("t::x",)
-    told.ran("execute_bash", {"command": "pytest -v"}, "t::x FAILED\nexit code: 1")
+    assert told.ledger.passed_later == ("a.py::test_x",)
+    told.ran("execute_bash", {"command": "pytest -v"}, "a.py::test_x FAILED\nexit code: 1")
     assert told.ledger.passed_later == ()
 
 
