@@ -342,6 +342,7 @@ class Folds:
         if wish.preview:
             yield SummaryFinished(Entry(0, record.id, record.at, record), seconds)
         else:
+            self._put_off_at = 0
             yield SummaryFinished(self._note(record), seconds)
 
     def _gave_up(self, tokens: int) -> None:
@@ -444,7 +445,7 @@ class Folds:
 
     def _lay_mask(self, plan: masking.Plan, counted: int) -> ContextMasked:
         scale = self._ledger.calibration
-        epoch = MaskEpoch(plan.stubs, round(counted * scale), round((counted - plan.freed) * scale))
+        epoch = MaskEpoch(plan.stubs, round(counted * scale), round((counted - plan.freed) * scale), plan.metadata)
         return ContextMasked(self._note(epoch), epoch.tokens_before, epoch.tokens_after)
 
     def _counted(self) -> int:

@@ -17,10 +17,11 @@ _NEVER = frozenset({"todo", "plan", "ask", "task"})
 
 
 class Plan(Struct, frozen=True):
-    """An epoch that could be: the line for each result by seq, and the tokens that it would free."""
+    """An epoch that could be: the line and the metadata of each result by seq, and the tokens that it would free."""
 
     stubs: dict[int, str] = {}
     freed: int = 0
+    metadata: dict[int, dict[str, str | int | bool]] = {}
 
 
 class _Candidate(Struct):
@@ -51,26 +52,44 @@ def plan(
     candidates = _candidates(rows, laid, settings, protected_tokens, spared)
     candidates.sort(key=lambda found: (found.rank, -found.row.tokens, found.row.seq))
     stubs: dict[int, str] = {}
+    metadata: dict[int, dict[str, str | int | bool]] = {}
     freed = 0
     for found in candidates:
         if freed >= wanted:
             break
-        line = stub(found.row, found.call, style, redact)
+        summary = _summary(found.row, found.call, style)
+        line = _line(found.row, summary, style, redact)
         saving = found.row.tokens - count(line) - MESSAGE_OVERHEAD - 6
         if saving > 0:
             stubs[found.row.seq] = line
             freed += saving
-    return Plan(stubs, freed)
+            if style.include_metadata:
+                metadata[found.row.seq] = _masked(summary.metadata, style.max_summary_length, redact)
+    return Plan(stubs, freed, metadata)
 
 
 def stub(row: Row, call: ToolCall | None, style: ToolResults, redact: Callable[[str], str]) -> str:
     """The line that stands for a tool result, with the handle under which the whole of it is found (R12)."""
+    return _line(row, _summary(row, call, style), style, redact)
+
+
+def _summary(row: Row, call: ToolCall | None, style: ToolResults) -> digests.ToolSummary:
     assert isinstance(row.message, ToolResult)
-    summary = digests.tool_summary(call, row.message, command_limit=style.command_chars)
+    return digests.tool_summary(call, row.message, command_limit=style.command_chars)
+
+
+def _line(row: Row, summary: digests.ToolSummary, style: ToolResults, redact: Callable[[str], str]) -> str:
     line = digests.line(
         summary, style="compact" if style.style == "compact" else "bracket", limit=style.max_summary_length
     )
     return redact(f"{line[:600]} (m{row.seq})")
+
+
+def _masked(
+    metadata: dict[str, str | int | bool], limit: int, redact: Callable[[str], str]
+) -> dict[str, str | int | bool]:
+    """The same without secrets, each text cut at `limit` characters."""
+    return {name: redact(value)[:limit] if isinstance(value, str) else value for name, value in metadata.items()}
 
 
 def _candidates(

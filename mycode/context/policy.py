@@ -193,7 +193,7 @@ class ToolResults(Struct, frozen=True, forbid_unknown_fields=True):
     max_summary_length: int = 200
     """Longest digest line in characters."""
     include_metadata: bool = True
-    """Keep the counted facts beside the line."""
+    """Keep what was counted and named in a masked result (path, lines, exit code ...) in the log, beside its line."""
     style: Literal["full", "compact"] = "full"
     """The shape of a digest line."""
     command_chars: int = 60

@@ -103,13 +103,30 @@ class SummaryRecord(Struct, frozen=True, tag_field="kind", tag="summary"):
     version: int = 1
     digest: str = ""
 
+    def place(self) -> "SummaryRecord":
+        """What must still be known of it once a newer one covers it: where it lies, not its words."""
+        return SummaryRecord(
+            self.id,
+            self.at,
+            self.covers,
+            self.depth,
+            self.strategy,
+            self.trigger,
+            "",
+            parent_id=self.parent_id,
+        )
+
 
 class MaskEpoch(Struct, frozen=True, tag_field="kind", tag="mask"):
-    """Old tool results shown as one line each from now on: seq of the result -> the line that stands in for it."""
+    """Old tool results shown as one line each from now on: seq of the result -> the line that stands in for it.
+
+    `metadata` holds what was counted and named in each of them (R6), by the same seqs; secrets are masked.
+    """
 
     stubs: dict[int, str]
     tokens_before: int = 0
     tokens_after: int = 0
+    metadata: dict[int, dict[str, str | int | bool]] = {}
 
 
 class Undo(Struct, frozen=True, tag_field="kind", tag="undo"):

@@ -37,6 +37,33 @@ def masked(found: list[Row], wanted: int = 1 << 40, **parts: object) -> list[int
 END = AssistantMessage("done")
 
 
+def test_what_was_counted_in_a_masked_result_is_kept_beside_its_line_unless_it_is_not_wanted():
+    run = json.dumps({"command": "curl -H token=hunter2 " + "x" * 400})
+    found = rows(*read(1, "a.py", 400), *(call("b", "bash", run), ToolResult("b", "ok\n" * 99 + "exit code: 0")), END)
+
+    def metadata(style: ToolResults) -> dict[int, dict[str, str | int | bool]]:
+        made = plan(
+            found,
+            Laid(),
+            SETTINGS,
+            style,
+            wanted=1 << 40,
+            protected_tokens=0,
+            spared=frozenset(),
+            count=Quarter().count,
+            redact=lambda text: text.replace("hunter2", "***"),
+        )
+        assert sorted(made.stubs) == [2, 4]
+        return made.metadata
+
+    command = "curl -H token=*** " + "x" * (200 - len("curl -H token=*** "))
+    assert metadata(ToolResults()) == {
+        2: {"path": "a.py", "lines": 1, "type": "python", "has_exports": False, "has_imports": False},
+        4: {"command": command, "exit_code": 0, "output_lines": 100, "has_error": False},
+    }
+    assert metadata(ToolResults(include_metadata=False)) == {}
+
+
 def test_superseded_results_go_first_then_the_largest():
     found = rows(
         UserMessage("go"),
