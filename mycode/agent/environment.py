@@ -69,8 +69,16 @@ def read_memory(cwd: Path, *, user_file: Path | None = None) -> Memory:
 
 
 def repository_root(cwd: Path) -> Path | None:
-    """The nearest folder upwards that holds `.git`, or None."""
-    return next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), None)
+    """The nearest folder upwards that holds `.git`, or None; a folder of somebody else around ours does not count."""
+    found = next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), None)
+    return found if found is None or found == cwd or _same_owner(found, cwd) else None
+
+
+def _same_owner(one: Path, other: Path) -> bool:
+    try:
+        return one.stat().st_uid == other.stat().st_uid
+    except OSError:
+        return False
 
 
 def _chain(cwd: Path) -> list[Path]:

@@ -56,7 +56,7 @@ class Workplace:
         session_id = self._choose_session()
         self.archive = SessionArchive(self.store, session_id)
         self.gate, self.sandbox = gate_of(run, session_id)
-        self.processes = Processes(run.cwd, run.env, self.sandbox.wrap)
+        self.processes = Processes(run.cwd, run.env, self.sandbox.wrap, self.sandbox.ended)
         self.registry = tools_of(
             run,
             approver=approver,
@@ -197,7 +197,7 @@ def gate_of(run: Run, session_id: str = "") -> tuple[PermissionGate, Sandbox]:
     """What is allowed in this run, and the box for commands; what goes beyond a look is written to the audit log."""
     table = run.settings.permissions
     own = (run.folders.config, run.folders.data)
-    sandbox = detect(table.sandbox, run.root, network=table.network, hidden=own)
+    sandbox = detect(table.sandbox, _boxed_root(run), network=table.network, hidden=own)
     audit = run.audit_log()
 
     def keep(action: Action, verdict: Verdict, mode: Mode) -> None:
@@ -225,6 +225,12 @@ def gate_of(run: Run, session_id: str = "") -> tuple[PermissionGate, Sandbox]:
         on_verdict=keep,
     )
     return gate, sandbox
+
+
+def _boxed_root(run: Run) -> Path:
+    """The repository around the start folder; only the start folder where that would open the person's home."""
+    home = Path(os.path.realpath(Path.home()))
+    return run.cwd if home.is_relative_to(Path(os.path.realpath(run.root))) else run.root
 
 
 def _rules(table: PermissionSettings) -> Rules | None:
@@ -272,7 +278,7 @@ class Toolbox:
         archive = SessionArchive(store, store.create(cwd=str(run.cwd)))
         gate, sandbox = gate_of(run)
         approver = NobodyToAsk()
-        self.processes = Processes(run.cwd, run.env, sandbox.wrap)
+        self.processes = Processes(run.cwd, run.env, sandbox.wrap, sandbox.ended)
         self.registry = tools_of(
             run,
             approver=approver,

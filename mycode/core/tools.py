@@ -182,7 +182,13 @@ class Sandbox(Protocol):
     @property
     def active(self) -> bool: ...
 
-    def wrap(self, argv: tuple[str, ...], cwd: str) -> tuple[str, ...]: ...
+    def wrap(self, argv: tuple[str, ...], cwd: str) -> tuple[str, ...]:
+        """What to run instead of `argv`; when it has ended, or could not be started, `ended` is called once."""
+        ...
+
+    def ended(self) -> None:
+        """Takes away what was put up for a wrapped command."""
+        ...
 
 
 class Archive(Protocol):

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from mycode.permissions.git_programs import git_programs
 from mycode.permissions.places import Places, Seen
 
 
@@ -39,6 +40,7 @@ def find_places(
         private=tuple(os.path.realpath(folder) for folder in private),
         session=None if session is None else os.path.realpath(session),
         fold_case=_folds_case(workspace),
+        run_later=git_programs(Path(os.path.realpath(workspace))),
     )
 
 

@@ -14,6 +14,7 @@ class Places(Struct, frozen=True):
     `workspace` holds the root of the person's project first, then folders added by name. `cwd` is where commands start.
     `private` holds our own settings, data and state: never written by a tool, read only after a question. `session` is
     the current session's folder, which may be read. `fold_case` is set where `A` and `a` name the same file.
+    `run_later` is what the settings of the repository name as hooks and further settings.
     """
 
     workspace: tuple[str, ...]
@@ -22,6 +23,7 @@ class Places(Struct, frozen=True):
     private: tuple[str, ...] = ()
     session: str | None = None
     fold_case: bool = False
+    run_later: tuple[str, ...] = ()
 
     @property
     def root(self) -> str:

@@ -27,6 +27,8 @@ def protected(path: str, places: Places, *, by_shell: bool = False) -> str | Non
     """
     if inside_any(path, places.private, fold_case=places.fold_case):
         return "it holds mycode's own settings or sessions"
+    if inside_any(path, tuple(place for place in places.run_later if place not in places.workspace)):
+        return "the repository's settings say that git takes programs or settings from it"
     names = tuple(_folded(name) for name in components(path))
     if not names:
         return "it is the root of the file system"
@@ -143,15 +145,12 @@ _PAIRS = {
     ("library", "launchagents"): _RUN_LATER,
     ("library", "launchdaemons"): _RUN_LATER,
 }
-_SHELL_FILE = "a shell reads it at start"
+SHELL_FILES = _words(
+    ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile"
+    " .zlogin .zlogout .kshrc .cshrc .tcshrc .login .inputrc .xprofile .xinitrc .xsession .pam_environment"
+)
 _FILES = {
-    **dict.fromkeys(
-        _words(
-            ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile"
-            " .zlogin .zlogout .kshrc .cshrc .tcshrc .login .inputrc .xprofile .xinitrc .xsession .pam_environment"
-        ),
-        _SHELL_FILE,
-    ),
+    **dict.fromkeys(SHELL_FILES, "a shell reads it at start"),
     **dict.fromkeys([".gitconfig", ".gitmodules", ".gitattributes_global"], "git runs what it says"),
     **dict.fromkeys(
         _words(

@@ -12,6 +12,10 @@ from typing import Literal
 
 from mycode.core.errors import SandboxError
 from mycode.core.tools import Sandbox
+from mycode.permissions.git_programs import git_programs
+from mycode.permissions.places import inside
+from mycode.permissions.protected import SHELL_FILES
+from mycode.permissions.seals import Held, absent, kept, redirections
 from mycode.permissions.seatbelt import seatbelt_profile
 
 
@@ -28,10 +32,8 @@ _TRUSTED_PATH = "/usr/bin:/bin:/usr/local/bin:/usr/sbin:/run/current-system/sw/b
 _KEYS = _words(
     ".ssh .gnupg .aws .azure .kube .docker .config/gcloud .config/gh .config/op .config/rclone"
     " .password-store .netrc .git-credentials .pgpass .npmrc .pypirc .vault-token .local/share/keyrings"
-    " .mozilla .config/google-chrome .config/chromium .bash_history .zsh_history"
-)
-_RUN_LATER = _words(
-    ".git/config .vscode .idea .husky .githooks .github/workflows .envrc .pre-commit-config.yaml .claude .mcp.json"
+    " .mozilla .config/google-chrome .config/chromium .bash_history .zsh_history .claude .claude.json .codex .gemini"
+    " .config/github-copilot .local/share/opencode .colima .lima .orbstack .rd"
 )
 
 
@@ -54,16 +56,16 @@ def detect(
     box: Box = "read-only" if kind == "read-only" else "workspace-write"
     home = home or Path.home()
     roots = tuple(os.path.realpath(folder) for folder in (workspace, *added))
-    secrets = tuple(_existing([*(home / name for name in _KEYS), *hidden]))
+    secrets = (*(str(home / name) for name in _KEYS), *(os.path.realpath(folder) for folder in hidden))
     found: Bubblewrap | Seatbelt | None = None
     reason = f"there is none for {sys.platform}"
     if sys.platform == "darwin" and (program := shutil.which("sandbox-exec", path=_TRUSTED_PATH)):
-        found = Seatbelt(program, box, roots, network=network, hidden=secrets)
+        found = Seatbelt(program, box, roots, network=network, hidden=secrets, home=home)
     elif sys.platform.startswith("linux"):
         program = shutil.which("bwrap", path=_TRUSTED_PATH)
         reason = "bubblewrap is not installed"
         if program:
-            found = Bubblewrap(program, box, roots, network=network, hidden=secrets)
+            found = Bubblewrap(program, box, roots, network=network, hidden=secrets, home=home)
     if found is not None:
         reason = _probe(found, roots[0])
         if not reason:
@@ -73,18 +75,14 @@ def detect(
     raise SandboxError(f"A sandbox was asked for, but {reason}. Install bubblewrap (bwrap), or use --sandbox off.")
 
 
-def _existing(paths: Iterable[Path]) -> Iterable[str]:
-    for path in dict.fromkeys(paths):
-        if path.exists():
-            yield os.path.realpath(path)
-
-
 def _probe(box: Bubblewrap | Seatbelt, cwd: str) -> str:
     """Why the box does not work here, or "" when a command ran in it."""
     try:
         done = subprocess.run(box.wrap(("true",), cwd), capture_output=True, timeout=10, check=False, text=True)
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"it does not start ({type(error).__name__})"
+    finally:
+        box.ended()
     if done.returncode == 0:
         return ""
     lines = done.stderr.strip().splitlines()
@@ -103,6 +101,9 @@ class NoSandbox:
         del cwd
         return argv
 
+    def ended(self) -> None:
+        return
+
 
 class Bubblewrap:
     """A box of Linux namespaces: the system read-only, the workspace writable, keys hidden, no network."""
@@ -110,13 +111,15 @@ class Bubblewrap:
     active = True
 
     def __init__(
-        self, program: str, box: Box, roots: tuple[str, ...], *, network: bool, hidden: tuple[str, ...]
+        self, program: str, box: Box, roots: tuple[str, ...], *, network: bool, hidden: tuple[str, ...], home: Path
     ) -> None:
         self._program = program
         self._box = box
         self._roots = roots
         self._network = network
         self._hidden = hidden
+        self._home = home
+        self._held = Held()
 
     @property
     def state(self) -> str:
@@ -124,46 +127,46 @@ class Bubblewrap:
 
     def wrap(self, argv: tuple[str, ...], cwd: str) -> tuple[str, ...]:
         # A mount point must exist when its turn comes: first the whole tree, then what is laid over it.
-        options = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", "/run"]  # noqa: S108 - a mount point inside the box
+        options = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+        for place in ("/tmp", "/var/tmp", "/run"):  # noqa: S108 - mount points inside the box
+            if Path(place).is_dir() and not Path(place).is_symlink():
+                options += ["--tmpfs", place]
         if self._network:
             options += ["--ro-bind-try", "/run/systemd/resolve", "/run/systemd/resolve"]
+        writable = self._box == "workspace-write"
         for root in self._roots:
-            options += ["--bind" if self._box == "workspace-write" else "--ro-bind", root, root]
-            if self._box == "workspace-write":
-                options += _kept(Path(root))
-        for path in self._hidden:
+            options += ["--bind" if writable else "--ro-bind", root, root]
+        if writable:
+            options += self._sealed()
+        # What is hidden is asked for each time: a login may have been made since the last command.
+        for path in dict.fromkeys(os.path.realpath(path) for path in self._hidden if Path(path).exists()):
             options += ["--tmpfs", path] if Path(path).is_dir() else ["--ro-bind", "/dev/null", path]
         options += ["--unshare-all", *(["--share-net"] if self._network else []), "--die-with-parent", "--new-session"]
         options += ["--cap-drop", "ALL"]
         return (self._program, *options, "--chdir", cwd, "--", *argv)
 
+    def ended(self) -> None:
+        self._held.release()
 
-def _kept(root: Path) -> list[str]:
-    """What runs later outside the box stays as it is; hooks and our own settings cannot even be created."""
-    options: list[str] = []
-    # A folder that is a mount point itself cannot be moved away to make room for another.
-    for name in (".git", ".github"):
-        folder = root / name
-        if folder.is_dir() and not folder.is_symlink():
-            options += ["--bind", str(folder), str(folder)]
-    for name in _RUN_LATER:
-        path = root / name
-        if path.exists() and not path.is_symlink():
-            options += _sealed(path)
-    git = root / ".git"
-    if git.is_file():
-        options += _sealed(git)
-    elif git.is_dir() and not git.is_symlink():
-        options += _sealed(git / "hooks")
-    return options + _sealed(root / ".mycode")
-
-
-def _sealed(path: Path) -> list[str]:
-    if path.is_symlink():
-        return []
-    if path.exists():
-        return ["--ro-bind", str(path), str(path)]
-    return ["--tmpfs", str(path), "--remount-ro", str(path)]
+    def _sealed(self) -> list[str]:
+        """What runs later outside the box stays as it is, and cannot come to be."""
+        roots = [Path(root) for root in self._roots]
+        places = self._held.hold(
+            [path for root in roots for path in absent(root, self._home)],
+            [path for root in roots for path in redirections(root)],
+        )
+        options: list[str] = []
+        for root in roots:
+            # A folder that is a mount point itself cannot be moved away to make room for another.
+            for name in (".git", ".github", ".yarn", ".config"):
+                folder = root / name
+                if folder.is_dir() and not folder.is_symlink() and folder not in places:
+                    options += ["--bind", str(folder), str(folder)]
+        paths = [*(path for root in roots for path in kept(root, self._home)), *map(str, places)]
+        for path in sorted({os.path.realpath(path) for path in paths if Path(path).exists()}):
+            if any(inside(path, root) for root in self._roots) and Path(path).name != ".github":
+                options += ["--ro-bind", path, path]
+        return options
 
 
 class Seatbelt:
@@ -172,12 +175,15 @@ class Seatbelt:
     active = True
 
     def __init__(
-        self, program: str, box: Box, roots: tuple[str, ...], *, network: bool, hidden: tuple[str, ...]
+        self, program: str, box: Box, roots: tuple[str, ...], *, network: bool, hidden: tuple[str, ...], home: Path
     ) -> None:
         self._program = program
         self._box = box
         self._network = network
-        self._profile = seatbelt_profile(box, roots, network=network, hidden=hidden)
+        named = [path for root in roots for path in git_programs(Path(root))]
+        if any(inside(str(home), root) for root in roots):
+            named += [str(home / name) for name in SHELL_FILES]
+        self._profile = seatbelt_profile(box, roots, network=network, hidden=hidden, kept=tuple(named))
 
     @property
     def state(self) -> str:
@@ -186,6 +192,9 @@ class Seatbelt:
     def wrap(self, argv: tuple[str, ...], cwd: str) -> tuple[str, ...]:
         del cwd
         return (self._program, "-p", self._profile, *argv)
+
+    def ended(self) -> None:
+        return
 
 
 def _state(name: str, box: Box, *, network: bool) -> str:

@@ -108,10 +108,20 @@ def child_environment(env: Mapping[str, str]) -> dict[str, str]:
 class Processes:
     """The commands of one session, in front and in the background.
 
-    With `own` they are the person's: in the person's shell, with the whole environment.
+    With `own` they are the person's: in the person's shell, with the whole environment. `wrap` puts a command into its
+    box; `unwrapped` is told when the command has ended.
     """
 
-    def __init__(self, folder: Path, env: Mapping[str, str], wrap: Wrap, *, own: bool = False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        env: Mapping[str, str],
+        wrap: Wrap,
+        unwrapped: Callable[[], None] = lambda: None,
+        *,
+        own: bool = False,
+    ) -> None:
+        self._unwrapped = unwrapped
         self._folder = folder
         self._env = dict(env) if own else child_environment(env)
         self._wrap = wrap
@@ -166,13 +176,14 @@ class Processes:
                 loop.remove_reader(pipe)
                 process.stdout.close()
                 self._watchdog.ended(process.pid)
+                self._unwrapped()
         return Ended(kept.text(), exit_code, time.monotonic() - started, kept.dropped)
 
     def start_job(self, command: str) -> Job:
         """Starts a command that may outlive its turn; its output can be looked at by its id."""
         process, mark = self._start(command)
         kept = Kept()
-        drain = threading.Thread(target=_drain, args=(process, kept), name="job output", daemon=True)
+        drain = threading.Thread(target=self._drain, args=(process, kept), name="job output", daemon=True)
         job = Job(f"b{len(self._jobs) + 1}", command, kept, process, mark, drain)
         self._jobs[job.id] = job
         drain.start()
@@ -207,6 +218,13 @@ class Processes:
         self._jobs.clear()
         self._watchdog.close()
 
+    def _drain(self, process: subprocess.Popen[bytes], kept: Kept) -> None:
+        try:
+            _drain(process, kept)
+            process.wait()
+        finally:
+            self._unwrapped()
+
     def _start(self, command: str) -> tuple[subprocess.Popen[bytes], str]:
         """A command in a group of its own, and the mark by which those are found that leave the group."""
         if not self._started:
@@ -214,6 +232,7 @@ class Processes:
         self._started += 1
         mark = f"{self._mark}-{self._started}"
         argv = self._wrap((self._shell, "-c", command), str(self._folder))
+        self._watchdog.ready()
         try:
             process = subprocess.Popen(
                 argv,
@@ -225,6 +244,7 @@ class Processes:
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:
+            self._unwrapped()
             message = f"The command cannot be started: {error}."
             raise ToolError(message) from error
         self._watchdog.began(process.pid)

@@ -1,9 +1,12 @@
 """The model is told of its surroundings, and project instructions are read from the root down to the folder."""
 
+import os
 from datetime import date
 from pathlib import Path
 
-from mycode.agent.environment import Environment, look_around, read_memory
+import pytest
+
+from mycode.agent.environment import Environment, look_around, read_memory, repository_root
 from mycode.agent.system_prompt import system_prompt
 
 
@@ -61,3 +64,16 @@ def test_the_same_facts_give_the_same_system_prompt() -> None:
     assert prompt == system_prompt(facts, append="Speak plainly.")
     assert prompt.endswith("Speak plainly.\n")
     assert "- Git: branch main\n" in prompt
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give folders away")
+def test_a_repository_that_somebody_else_put_around_the_folder_does_not_count(tmp_path: Path) -> None:
+    (tmp_path / "shared/.git").mkdir(parents=True)
+    (tmp_path / "shared/mine/.git").mkdir(parents=True)
+    (tmp_path / "shared/mine/deep").mkdir()
+    (tmp_path / "shared/plain").mkdir()
+    found = [repository_root(tmp_path / "shared" / name) for name in ("plain", "mine/deep")]
+    os.chown(tmp_path / "shared", 65534, 65534)
+    assert found == [tmp_path / "shared", tmp_path / "shared/mine"]
+    assert repository_root(tmp_path / "shared/plain") is None
+    assert repository_root(tmp_path / "shared/mine/deep") == tmp_path / "shared/mine"

@@ -180,3 +180,23 @@ def test_a_plain_command_is_judged_without_the_shell_grammar():
     )
 
     assert done.stdout == "[]\n"
+
+
+def test_what_the_settings_of_git_name_as_hooks_is_protected(tmp_path: Path):
+    main, tree = tmp_path / "main", tmp_path / "tree"
+    (main / ".git/worktrees/tree").mkdir(parents=True)
+    (main / ".git/config").write_text(
+        '[core]\n\thooksPath = "scripts/git" # ours\n[include]\n  path = ../team.gitconfig\n'
+    )
+    (main / ".git/worktrees/tree/commondir").write_text("../..\n")
+    tree.mkdir()
+    (tree / ".git").write_text(f"gitdir: {main}/.git/worktrees/tree\n")
+
+    def decision(root: Path, path: Path) -> str:
+        gate = PermissionGate("bypassPermissions", None, find_places(root))
+        return gate.judge(Action("create_file", "write", "x", writes=(str(path),))).decision
+
+    asked = [main / "scripts/git/pre-commit", main / "scripts/git", main / "team.gitconfig"]
+    assert [decision(main, path) for path in asked] == ["ask", "ask", "ask"]
+    assert decision(tree, tree / "scripts/git/pre-push") == "ask"
+    assert decision(main, main / "scripts/build") == "allow"

@@ -7,6 +7,7 @@ import pytest
 
 from mycode.core.errors import SandboxError
 from mycode.permissions.sandbox import Bubblewrap, NoSandbox, Seatbelt, detect
+from mycode.permissions.seals import ABSENT
 from mycode.permissions.seatbelt import seatbelt_profile
 
 
@@ -23,7 +24,10 @@ def project() -> Path:
 def boxed_run(project: Path, command: str, kind: str = "auto") -> subprocess.CompletedProcess[str]:
     box = detect(kind, project, home=Path.home())  # type: ignore[arg-type]  # a literal handed through
     argv = box.wrap(("bash", "-c", command), str(project))
-    return subprocess.run(argv, cwd=project, capture_output=True, text=True, timeout=30, check=False)
+    try:
+        return subprocess.run(argv, cwd=project, capture_output=True, text=True, timeout=30, check=False)
+    finally:
+        box.ended()
 
 
 def test_no_box_changes_nothing_and_says_so(project: Path):
@@ -108,41 +112,161 @@ def test_a_box_cuts_the_network_and_sees_only_its_own_processes(project: Path):
         assert done.returncode == 0
 
 
+def everything(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+def test_a_command_in_the_box_leaves_nothing_of_the_box_behind(project: Path):
+    before = everything(project)
+    (project / ".vscode").mkdir()  # left behind by a box whose program was killed
+
+    box = detect("auto", project, home=Path.home())
+    boxed_run(project, "true")
+    box.ended()
+
+    assert everything(project) - {".vscode"} == before
+    assert not box.active or not (project / ".vscode").exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mkdir -p .vscode && echo x > .vscode/tasks.json",
+        "mkdir -p .github/workflows; echo x > .github/workflows/ci.yml",
+        "echo x > .envrc",
+        "echo x > .mcp.json",
+        "mkdir -p .claude && echo x > .claude/settings.json",
+        "rm -rf .husky; mkdir -p .husky && echo x > .husky/pre-push",
+        "echo x > .git/hooks/post-commit",
+        "echo ../elsewhere > .git/commondir",
+        "echo x > .npmrc",
+        "echo x > scripts/pre-commit",
+        "echo x >> more.config",
+        "echo x > .git/modules/lib/hooks/post-checkout",
+        "rm -f .npmrc; mv scripts other; mkdir scripts; echo x > scripts/pre-commit",
+    ],
+)
+def test_what_runs_later_outside_neither_changes_nor_comes_to_be(command: str, project: Path):
+    if not detect("auto", project).active:
+        pytest.skip("there is no box here")
+    (project / ".git/config").write_text("[core]\n\thooksPath = scripts\n[include]\n\tpath = ../more.config\n")
+    (project / ".git/modules/lib/hooks").mkdir(parents=True)
+    for name in (".git/modules/lib/HEAD", ".npmrc", "scripts/pre-commit", "more.config"):
+        (project / name).parent.mkdir(exist_ok=True)
+        (project / name).write_text("mine")
+    before = {path: path.read_text() for path in project.rglob("*") if path.is_file()}
+
+    boxed_run(project, command)
+
+    assert {path: path.read_text() for path in project.rglob("*") if path.is_file()} == before
+
+
+def test_a_folder_without_a_repository_does_not_become_one_in_the_box():
+    folder = Path.cwd() / "plain"
+    folder.mkdir()
+    if not detect("auto", folder).active:
+        pytest.skip("there is no box here")
+
+    boxed_run(folder, "mkdir -p .git && printf '[core]\\nfsmonitor = touch x' > .git/config; echo ok > a.txt")
+
+    assert everything(folder) == {"a.txt"}
+
+
+def test_places_are_held_until_the_last_box_of_any_program_ends(project: Path):
+    box = detect("auto", project, home=Path.home())
+    other = detect("auto", project, home=Path.home())
+    if not (box.active and other.active):
+        pytest.skip("there is no box here")
+    box.wrap(("true",), str(project))
+    box.wrap(("true",), str(project))
+    other.wrap(("true",), str(project))
+    held = []
+    for ending in (box, box, other):
+        ending.ended()
+        held.append((project / ".mycode").exists())
+
+    assert held == [True, True, False]
+
+
+def test_a_home_that_is_the_workspace_keeps_what_its_shells_read(monkeypatch: pytest.MonkeyPatch):
+    home = Path.cwd() / "home"
+    (home / ".config/fish").mkdir(parents=True)
+    (home / ".bashrc").write_text("mine")
+    monkeypatch.setenv("HOME", str(home))
+    if not detect("auto", home).active:
+        pytest.skip("there is no box here")
+
+    boxed_run(home, "echo x > .bashrc; echo x > .zshenv; echo x > .config/fish/config.fish; echo ok > a.txt")
+
+    assert everything(home) == {".bashrc", ".config", ".config/fish", "a.txt"}
+    assert (home / ".bashrc").read_text() == "mine"
+
+
+def test_a_login_made_after_the_start_is_hidden_too(project: Path):
+    box = detect("auto", project, home=Path.home())
+    if not box.active:
+        pytest.skip("there is no box here")
+    (Path.home() / ".netrc").write_text("login")
+
+    done = subprocess.run(
+        box.wrap(("cat", str(Path.home() / ".netrc")), str(project)), capture_output=True, text=True, check=False
+    )
+    box.ended()
+
+    assert done.stdout == ""
+
+
 def test_what_bubblewrap_is_told(tmp_path: Path):
     root, keys = str(tmp_path / "project"), str(tmp_path / "keys")
     Path(root).mkdir()
     Path(keys).mkdir()
 
-    argv = Bubblewrap("/usr/bin/bwrap", "workspace-write", (root,), network=False, hidden=(keys,)).wrap(("ls",), root)
+    box = Bubblewrap(
+        "/usr/bin/bwrap", "workspace-write", (root,), network=False, hidden=(keys,), home=tmp_path / "home"
+    )
+    argv = box.wrap(("ls",), root)
+    box.ended()
 
+    sealed = [f"{root}/{name}" for name in sorted(ABSENT)]
     assert argv == (
         "/usr/bin/bwrap",
-        *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", "/run"),
-        *("--bind", root, root, "--tmpfs", f"{root}/.mycode", "--remount-ro", f"{root}/.mycode", "--tmpfs", keys),
+        *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
+        *("--tmpfs", "/tmp", "--tmpfs", "/var/tmp", "--tmpfs", "/run", "--bind", root, root),
+        *(word for path in sealed for word in ("--ro-bind", path, path)),
+        *("--tmpfs", keys),
         *("--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--chdir", root, "--", "ls"),
     )
 
 
 def test_the_profile_for_macos():
-    profile = seatbelt_profile("workspace-write", ('/w/my "project"',), network=False, hidden=("/home/me/.ssh",))
+    profile = seatbelt_profile(
+        "workspace-write", ('/w/my "p"',), network=False, hidden=("/home/me/.ssh",), kept=("/x",)
+    )
 
+    names = (*(".git/hooks", ".git/config", ".git/config.worktree", ".git/commondir"), *ABSENT[1:])
+    names += (".npmrc", ".yarnrc", ".yarnrc.yml", ".pre-commit-config.yaml", ".gitmodules", ".gitlab-ci.yml")
+    kept = " ".join(f'(subpath "/w/my \\"p\\"/{name}")' for name in names)
     assert profile == (
         "(version 1)\n"
         "(deny default)\n"
-        "(allow process-exec process-fork signal sysctl-read mach-lookup ipc-posix-shm)\n"
+        "(allow process-exec process-fork sysctl-read ipc-posix-shm ipc-posix-sem pseudo-tty)\n"
+        "(allow signal (target same-sandbox))\n"
+        '(allow mach-lookup (global-name "com.apple.system.opendirectoryd.libinfo")'
+        ' (global-name "com.apple.system.logger") (global-name "com.apple.logd")'
+        ' (global-name "com.apple.system.notification_center") (global-name "com.apple.cfprefsd.agent")'
+        ' (global-name "com.apple.cfprefsd.daemon"))\n'
         "(allow file-read*)\n"
         '(allow file-write* (literal "/dev/null") (literal "/dev/tty"))\n'
         '(allow file-write* (subpath "/private/tmp") (subpath "/private/var/folders"))\n'
-        '(allow file-write* (subpath "/w/my \\"project\\""))\n'
-        '(deny file-write* (subpath "/w/my \\"project\\"/.git/hooks") (subpath "/w/my \\"project\\"/.git/config")'
-        ' (subpath "/w/my \\"project\\"/.mycode") (subpath "/w/my \\"project\\"/.vscode")'
-        ' (subpath "/w/my \\"project\\"/.idea")'
-        ' (subpath "/w/my \\"project\\"/.husky") (subpath "/w/my \\"project\\"/.githooks")'
-        ' (subpath "/w/my \\"project\\"/.github/workflows") (subpath "/w/my \\"project\\"/.envrc"))\n'
+        '(allow file-write* (subpath "/w/my \\"p\\""))\n'
+        '(deny file-write* (literal "/w/my \\"p\\"/.git"))\n'
+        f"(deny file-write* {kept})\n"
+        '(deny file-write* (subpath "/x"))\n'
         '(deny file-read* file-write* (subpath "/home/me/.ssh"))\n'
         "(deny network*)\n"
     )
-    box = Seatbelt("/usr/bin/sandbox-exec", "read-only", ("/w",), network=True, hidden=())
+    assert "com.apple.trustd.agent" in seatbelt_profile("read-only", ("/w",), network=True, hidden=())
+    box = Seatbelt("/usr/bin/sandbox-exec", "read-only", ("/w",), network=True, hidden=(), home=Path("/home/me"))
     assert box.state == "seatbelt, everything read-only, network open"
     assert box.wrap(("ls",), "/w")[:2] == ("/usr/bin/sandbox-exec", "-p")
     assert NoSandbox("because").state == "off (because)"

@@ -1,0 +1,50 @@
+"""Where the git of a project takes programs and more settings from: no tool may change that in silence."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+
+from mycode.core.patterns import pattern
+
+_LARGEST = 1_000_000
+_SETTING = pattern(r"^[ \t]*(hookspath|path|templatedir)[ \t]*=[ \t]*(.+?)[ \t]*$", re.IGNORECASE | re.MULTILINE)
+
+
+def git_programs(folder: Path) -> tuple[str, ...]:
+    """Absolute paths that the settings of the repository around `folder` name as hooks or as included settings."""
+    root = next((place for place in (folder, *folder.parents) if os.path.lexists(place / ".git")), None)
+    if root is None:
+        return ()
+    config = _common(root) / "config"
+    found = []
+    for name, value in _SETTING.findall(_text(config)):
+        path = value.partition(" #")[0].partition(" ;")[0].strip().strip('"')
+        if not path or "\0" in path:
+            continue
+        start = config.parent if name.lower() == "path" else root
+        found.append(os.path.realpath(start / os.path.expanduser(path)))  # noqa: PTH111  # Path.expanduser raises
+    return tuple(dict.fromkeys(found))
+
+
+def _common(root: Path) -> Path:
+    """The folder with the settings: `.git`, or for a linked worktree that of the main one."""
+    git = root / ".git"
+    if not git.is_file():
+        return git
+    where = root / _text(git).partition("gitdir:")[2].strip()
+    return where / (_text(where / "commondir").strip() or ".")
+
+
+def _text(file: Path) -> str:
+    """What a regular file says; nothing of what is none, which might never end."""
+    try:
+        handle = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return ""
+    with os.fdopen(handle, "rb") as opened:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return ""
+        return opened.read(_LARGEST).decode("utf-8", "replace")
