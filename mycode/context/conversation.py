@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from mycode.context import pins, projection
 from mycode.context.budget import Count
 from mycode.context.live_view import LiveView, Sums
+from mycode.context.past import Past
 from mycode.context.policy import Summary
 from mycode.context.projection import Laid, Row, Shown
 from mycode.core.entries import Body, Entry, Log, Note
@@ -24,9 +26,12 @@ _ROWS_AT_ONCE = 4
 
 
 class Conversation:
-    """Owns the rows as far as they are read, the overlays, the facts, and the view.
+    """Owns the overlays, the facts and the view of what was said; `past` holds the messages that this takes.
 
-    `memory` gives the project's memory; it is read again after each summary, and an undo brings the old text back.
+    What a summary in force covers is forgotten: its messages, what was laid over them, the words of older summaries.
+    The log has them, and an undo reads them again. So a conversation without end takes no more room than its view,
+    and one taken up from its log is in the same state as the one that went on. `memory` gives the project's memory;
+    it is read again after each summary, and an undo brings the old text back.
     """
 
     def __init__(self, settings: Summary, count: Count, memory: Callable[[], str]) -> None:
@@ -34,59 +39,58 @@ class Conversation:
         self._memory = memory
         self._memory_texts = {0: memory()}
         self._log: Log | None = None
-        self._loaded_from = 1
         self._overlays: list[Entry] = []
         self._facts: FactLedger | None = None
         self._facts_upto = 0
         self._calls: dict[str, ToolCall] = {}
         self._view = LiveView(count)
         self._tokens = 0
-        self.rows: list[Row] = []
+        self.past = Past()
         self.laid = Laid()
         self.generation = 0
         self._relay()
 
+    @property
+    def rows(self) -> list[Row]:
+        """The messages that are held: those after the last fold, and the one that it carries on."""
+        return self.past.rows
+
     def restore(self, log: Log, tokens: int) -> None:
-        """Reads from the end of the last fold on; where nothing is folded, the newest rows that hold `tokens`."""
+        """Reads from the end of the last fold on; where nothing is folded, as much as a view of `tokens` takes."""
         self._log = log
-        self._calls = {}
         self._overlays = [entry for entry in log.overlays() if is_overlay(entry.body)]
         self.laid = projection.lay(self._overlays)
-        head = self.laid.head
-        self._loaded_from = head.end + 1 if head is not None else _start(log, log.last_seq(), tokens)
-        self.rows = list(_rows(log.read(self._loaded_from)))
-        carried = carried_by(head.record) if head is not None else 0
-        if carried:
-            self.rows = [*_rows(log.read(carried, carried + 1)), *self.rows]
-        self._facts = None
-        if head is not None:
-            from mycode.context.records import kept_facts
-
-            self._facts = kept_facts(head.record)
-        # What the record knows includes the messages that stayed after its fold: they are not read twice.
-        self._facts_upto = (
-            max(self._facts.last_seq, head.end)
-            if head is not None and self._facts is not None
-            else self._loaded_from - 1
-        )
-        for row in self.rows[: self.after(self._facts_upto)]:
-            self._answered(row)
         self._memory_texts = {self.laid.epoch: self._memory()}
-        self._relay()
+        self.past.open(log)
+        if self.laid.head is None:
+            self.past.hold(self.past.begin(self.past.start - 1, tokens))
+        self._take_up()
+        while self.laid.head is None and self.past.start > 1 and self.counted() < tokens:
+            # What is masked or left out takes less room than its originals: there is room for older ones.
+            self.past.hold(self.past.begin(self.past.start - 1, tokens))
+            self._take_up()
 
     def append(self, row: Row) -> None:
-        self.rows.append(row)
+        self.past.append(row)
         self._tokens += row.tokens
         if self._tokens > _FACTS_FROM_TOKENS:
             self.facts(_ROWS_AT_ONCE)  # a few messages a time, so that a backlog is caught up with unnoticed
 
     def overlay(self, entry: Entry) -> None:
         """Lays one more thing over the rows, at once."""
+        before = self.laid.head
         self._overlays.append(entry)
         self.laid = projection.lay(self._overlays)
         if isinstance(entry.body, SummaryRecord):
-            self._memory_texts[entry.seq] = self._memory()
-        self._relay()
+            self._note_memory(entry.seq)
+        head = self.laid.head
+        if before is not None and (head is None or head.end < before.end):
+            self._uncover()
+            head = self.laid.head
+        if (head and head.seq) == (before and before.seq):
+            self._relay()
+        else:
+            self._take_up()
 
     def shown(self) -> list[Shown]:
         """The view, footer included; to be read at once."""
@@ -121,57 +125,23 @@ class Conversation:
         """Index of the first of them."""
         return self._first_visible(self.laid)
 
-    def after(self, seq: int) -> int:
-        """Index of the first row after that seq."""
-        return bisect_right(self.rows, seq, key=_seq)
-
-    def row(self, seq: int) -> Row | None:
-        """The message with that seq, if it is read."""
-        index = self.after(seq) - 1
-        return self.rows[index] if index >= 0 and self.rows[index].seq == seq else None
-
-    def call_of(self, row: Row) -> ToolCall | None:
-        """The call that a result answers."""
-        assert isinstance(row.message, ToolResult)
-        for index in range(self.after(row.seq) - 2, -1, -1):
-            message = self.rows[index].message
-            if isinstance(message, AssistantMessage):
-                return next((call for call in message.tool_calls if call.id == row.message.call_id), None)
-        return None
-
     def facts(self, most: int | None = None) -> FactLedger:
         """The facts of everything said so far (or of `most` more messages); reads only what is new."""
         from mycode.context.facts import FactLedger
 
         facts = self._facts or FactLedger()
-        start = self.after(self._facts_upto)
+        start = self.past.after(self._facts_upto)
         for row in self.rows[start : None if most is None else start + most]:
             facts = facts.add(row.seq, row.message, self._answered(row))
             self._facts_upto = row.seq
         self._facts = facts
         return facts
 
-    def originals(self, end: int, tokens: int) -> tuple[list[Row], bool]:
-        """The newest messages up to `end` that hold about so many tokens, and whether these are all there are."""
-        if self._log is not None and self._loaded_from > 1:
-            start = _start(self._log, end, tokens)
-            if start < self._loaded_from:
-                self._load(self._log, start)
-                self._relay()
-        stop = self.after(end)
-        index, held = stop, 0
-        while index > 0 and self.rows[index - 1].seq >= self._loaded_from and held < tokens:
-            index -= 1
-            held += self.rows[index].tokens
-        return self.rows[index:stop], index == 0 and self._loaded_from <= 1
-
     def read_all(self) -> None:
         """Reads what a restart left unread of a conversation without folds: the first fold stands for all of it."""
-        if self._log is None or self._loaded_from <= 1 or self.laid.head is not None:
-            return
-        self._load(self._log, 1)
-        self._facts, self._facts_upto, self._calls = None, 0, {}
-        self._relay()
+        if self.past.start > 1 and self.laid.head is None:
+            self.past.hold(1)
+            self._take_up()
 
     def newest_undoable(self) -> Entry | None:
         """The newest change of the view that has not been taken back."""
@@ -191,22 +161,51 @@ class Conversation:
             self._calls = {call.id: call for call in row.message.tool_calls}
         return self._calls.pop(row.message.call_id, None) if isinstance(row.message, ToolResult) else None
 
+    def _uncover(self) -> None:
+        """A fold was taken back: what it covered is laid over the messages again, as the log has it."""
+        if self._log is None:
+            return
+        last = self.past.stored()
+        late = [entry for entry in self._overlays if entry.seq > last]
+        undone = [entry.body.target for entry in late if isinstance(entry.body, Undo)]
+        told = (entry for entry in self._log.overlays(undone) if entry.seq <= last and is_overlay(entry.body))
+        self._overlays = [*told, *late]
+        self.laid = projection.lay(self._overlays)
+        if self.laid.head is None:
+            self.past.hold(1)
+
+    def _take_up(self) -> None:
+        """Another fold opens the view, or none: what it covers is let go, and the facts are those that it carries on.
+
+        What its record knows includes the messages that stayed after it: they are not read twice.
+        """
+        head = self.laid.head
+        self._facts, self._facts_upto = None, self.past.start - 1
+        if head is not None:
+            from mycode.context.records import kept_facts
+
+            self.past.hold(head.end + 1, carried_by(head.record))
+            self._overlays = _uncovered(self._overlays, min(head.end, self.past.start - 1))
+            self.laid = projection.lay(self._overlays)
+            self._facts = kept_facts(head.record)
+            self._facts_upto = max(self._facts.last_seq, head.end)
+        self._calls = {}
+        for row in self.rows[: self.past.after(self._facts_upto)]:
+            self._answered(row)
+        self._relay()
+
     def _relay(self) -> None:
         """The overlays changed: the view is laid anew."""
         self.generation += 1
-        head = self.laid.head
-        needed = head.end + 1 if head is not None else 1
-        if self._log is not None and needed < self._loaded_from and self._overlays:
-            self._load(self._log, needed)  # an undo shows again what was folded before this program began
         self._view.lay(self.rows, self.first_visible(), self.laid, self._head(self.laid))
 
-    def _load(self, log: Log, start: int) -> None:
-        known = [row for row in self.rows if row.seq >= self._loaded_from]
-        self.rows[:] = [*_rows(log.read(start, self._loaded_from)), *known]
-        self._loaded_from = start
-
     def _first_visible(self, laid: Laid) -> int:
-        return self.after(laid.head.end) if laid.head is not None else 0
+        return self.past.after(laid.head.end) if laid.head is not None else 0
+
+    def _note_memory(self, seq: int) -> None:
+        memory = self._memory()
+        if memory != self._memory_at(seq):
+            self._memory_texts[seq] = memory
 
     def _head(self, laid: Laid) -> list[Shown]:
         out: list[Shown] = []
@@ -220,7 +219,7 @@ class Conversation:
         if head is not None:
             text = projection.summary_text(head.record, head.number, self._settings.title)
             out.append(Shown(ContextNote(text, "summary", head.record.id)))
-            carried = self.row(carried_by(head.record))
+            carried = self.past.row(carried_by(head.record))
             if carried is not None:
                 out.append(Shown(carried.message, carried.seq, carried.tokens))
         return out
@@ -260,19 +259,13 @@ def carried_by(record: SummaryRecord) -> int:
     return int((record.context.raw or {}).get("carried", 0))
 
 
-def _start(log: Log, end: int, tokens: int) -> int:
-    """The seq from which on the rows up to `end` hold about so many tokens."""
-    span = 256
-    while span < end and log.tokens(end - span + 1, end + 1) < tokens:
-        span *= 2
-    return max(1, end - span + 1)
-
-
-def _rows(entries: Iterable[Entry]) -> Iterator[Row]:
-    for entry in entries:
-        if (message := entry.message) is not None:
-            yield Row(entry.seq, message, entry.tokens, entry.id, entry.at, entry.sha256)
-
-
-def _seq(row: Row) -> int:
-    return row.seq
+def _uncovered(overlays: Iterable[Entry], end: int) -> list[Entry]:
+    """The overlays when all up to `end` is folded: of older summaries only their places are left, of masks nothing."""
+    kept: list[Entry] = []
+    for entry in overlays:
+        body = entry.body
+        if entry.seq > end or not isinstance(body, SummaryRecord | MaskEpoch):
+            kept.append(entry)
+        elif isinstance(body, SummaryRecord):
+            kept.append(replace(entry, body=body.place()))
+    return kept

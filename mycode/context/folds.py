@@ -343,6 +343,7 @@ class Folds:
             yield SummaryFinished(Entry(0, record.id, record.at, record), seconds)
         else:
             self._put_off_at = 0
+            self._put_off_at = 0
             yield SummaryFinished(self._note(record), seconds)
 
     def _gave_up(self, tokens: int) -> None:

@@ -353,7 +353,7 @@ class ContextManager:
         if isinstance(what, str):
             body = Pin(what)
         else:
-            row = self._talk.row(what)
+            row = self._talk.past.original(what)
             if row is None:
                 message = f"There is no message m{what} to pin."
                 raise InputError(message)
@@ -411,17 +411,17 @@ class ContextManager:
         from mycode.context import digests, masking
 
         settings = self._policy.tool_results
-        row = self._talk.row(item.seq)
+        row = self._talk.past.row(item.seq)
         message = item.message
         assert isinstance(message, ToolResult)
         if row is None:
             return digests.placeholder(0)
         if message.is_error and settings.preserve_errors:
-            summary = digests.tool_summary(self._talk.call_of(row), message)
+            summary = digests.tool_summary(self._talk.past.call_of(row), message)
             return f"{digests.error_block(summary, max_chars=settings.max_error_chars)} (m{row.seq})"
         if settings.summarize:
-            return masking.stub(row, self._talk.call_of(row), settings, self._redact)
-        age = len(self._talk.rows) - self._talk.after(row.seq)
+            return masking.stub(row, self._talk.past.call_of(row), settings, self._redact)
+        age = len(self._talk.rows) - self._talk.past.after(row.seq)
         return f"{digests.placeholder(age)} (m{row.seq})"
 
     def _by_hand(self, body: Body, text: str) -> ContextChanged:
@@ -430,7 +430,7 @@ class ContextManager:
     def _check(self, seqs: Sequence[int]) -> None:
         newest = cutting.newest_user(self._talk.rows)
         for seq in seqs:
-            if self._talk.row(seq) is None:
+            if self._talk.past.row(seq) is None:
                 message = f"There is no message m{seq} in view."
                 raise InputError(message)
             if newest is not None and self._talk.rows[newest].seq == seq:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct
@@ -84,8 +84,8 @@ class Log(Protocol):
         """Entries with start <= seq < stop, ascending."""
         ...
 
-    def overlays(self) -> Iterable[Entry]:
-        """Every entry that may change the view, ascending.
+    def overlays(self, undone: Collection[int] = ()) -> Iterable[Entry]:
+        """Every entry that may change the view, ascending; those with the seqs `undone` are about to be taken back.
 
         What comes with every turn may be left out, and so may whatever shows nothing because a newer summary covers it.
         """

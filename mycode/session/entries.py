@@ -67,10 +67,7 @@ def brief_of(body: Body) -> str | None:
     """What must still be known of a summary once a newer one covers it: its place, not its words. None for the rest."""
     if not isinstance(body, SummaryRecord):
         return None
-    brief = SummaryRecord(
-        body.id, body.at, body.covers, body.depth, body.strategy, body.trigger, "", parent_id=body.parent_id
-    )
-    return _encoder.encode(brief).decode()
+    return _encoder.encode(body.place()).decode()
 
 
 def sha256_of(raw: bytes) -> str:

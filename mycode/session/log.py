@@ -1,12 +1,12 @@
 """A session's rows, read in parts: nobody who resumes a long session reads all of it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import cast
 
 from msgspec import Struct
 
 from mycode.core.entries import Entry
-from mycode.core.summaries import SummaryRecord
+from mycode.core.summaries import Undo
 from mycode.session.database import Database
 from mycode.session.entries import decode_body
 
@@ -37,9 +37,7 @@ class Segment(Struct, frozen=True):
 class SessionLog:
     """A session's rows, its own and those it shares with the session it was forked from. A `core.entries.Log`."""
 
-    def __init__(self, database: Database, number: int, *, whole: bool = False) -> None:
-        self.abridged = False
-        self._whole = whole
+    def __init__(self, database: Database, number: int) -> None:
         self._database = database
         self._number = number
         # The parts of the past, oldest first; the last one is the session's own and grows.
@@ -49,21 +47,18 @@ class SessionLog:
         """Entries with start <= seq < stop, ascending, a page at a time."""
         return self._forward(_FORWARD, start, stop)
 
-    def overlays(self) -> list[Entry]:
-        """Every entry that may change the view, ascending; what comes with every turn is left out.
+    def overlays(self, undone: Collection[int] = ()) -> list[Entry]:
+        """Every entry that may change the view, ascending; those with the seqs `undone` are about to be taken back.
 
-        Of a long past that one summary covers, only the places of older summaries are told, and no masks
-        (`abridged`): enough for every view until that summary is undone.
+        What comes with every turn is left out. Of a past that a summary in force covers, only the places of older
+        summaries are told, and no masks: enough for every view until that summary is taken back, too.
         """
-        newest = [] if self._whole else self.marked("summary", newest=1)
-        if newest and isinstance(newest[0].body, SummaryRecord):
-            end = newest[0].body.covers[1]
-            short = [*self._forward(_COVERED, 1, end + 1), *self._forward(_OVERLAYS, end + 1, None)]
-            if _covers_all_before(newest[0], end, short):
-                self.abridged = True
-                return short
-        self.abridged = False
-        return list(self._forward(_OVERLAYS, 1, None))
+        from mycode.context.projection import lay
+
+        places = list(self._forward(_COVERED, 1, None))
+        head = lay([*places, *(_taken_back(seq) for seq in undone)]).head
+        end = head.end if head is not None else 0
+        return [*(entry for entry in places if entry.seq <= end), *self._forward(_OVERLAYS, end + 1, None)]
 
     def newest(self, stop: int | None = None) -> Iterator[Entry]:
         """Messages with seq < stop, newest first, a page at a time."""
@@ -154,15 +149,8 @@ def entry_of(row: Sequence[object]) -> Entry:
     return Entry(seq, entry_id, at, decode_body(body.encode()), tokens, sha256)
 
 
-def _covers_all_before(newest: Entry, end: int, overlays: list[Entry]) -> bool:
-    """Whether the newest summary is in force and nothing else is shown of what lies before `end`."""
-    from mycode.context.projection import lay
-
-    laid = lay(overlays)
-    head = laid.head
-    if head is None or head.seq != newest.seq or head.start > 1:
-        return False
-    return all(region.seq > end for region in laid.regions)
+def _taken_back(seq: int) -> Entry:
+    return Entry(_ENDLESS, "", 0.0, Undo(seq))
 
 
 def _segments(database: Database, number: int) -> list[Segment]:

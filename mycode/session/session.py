@@ -146,7 +146,6 @@ class Session:
 
     def undo(self) -> ContextChanged:
         """Takes back the newest change of the view; raises when there is none."""
-        self._know_all()
         changed = self._context.undo()
         if changed is None:
             message = "There is nothing to undo: no summary, masking or hand-made change is in force."
@@ -301,17 +300,6 @@ class Session:
         self._totals = Totals(self._log)
         if previous != session_id:
             self._store.release(previous)
-
-    def _know_all(self) -> None:
-        """Resuming read only what the view needs; what lies under it may be needed from now on."""
-        if not self._log.abridged:
-            return
-        self._settle()
-        if self._trouble:
-            message = f"The past cannot be looked up now. {self._trouble}"
-            raise SessionError(message)
-        self._log = self._store.log(self._id, whole=True)
-        self._context.restore(self._log)
 
     def _leave(self) -> SessionInfo:
         """Makes sure that nothing of the open session would be lost by opening another."""

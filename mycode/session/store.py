@@ -279,9 +279,9 @@ class Store:
 
         return verify(self.log(session_id))
 
-    def log(self, session_id: str, *, whole: bool = False) -> SessionLog:
-        """The rows of a session, readable in parts; `whole` gives all overlays, also those that no view needs."""
-        return SessionLog(self.database, self.number(session_id), whole=whole)
+    def log(self, session_id: str) -> SessionLog:
+        """The rows of a session, readable in parts."""
+        return SessionLog(self.database, self.number(session_id))
 
     def number(self, session_id: str) -> int:
         """The session's number inside the database."""

@@ -250,7 +250,7 @@ async def test_no_secret_reaches_a_record():
 
 
 async def test_memory_is_read_again_after_a_summary_and_undo_brings_the_old_text_back():
-    texts = iter(["old rules", "new rules", "newer rules"])
+    texts = iter(["old rules", "old rules", "new rules", "newer rules"])
     chat = Chat(64_000, memory=lambda: next(texts))
     chat.turns(8, size=3000)
     before = chat.manager.view()

@@ -293,11 +293,9 @@ def test_of_a_past_under_one_summary_only_the_places_of_older_ones_are_told(stor
     brief = store.log(session)
     assert [one.seq for one in brief.overlays()] == [5, 7, 8, 10, 11]
     assert brief.overlays()[0].body == summary((1, 2), record_id="a", narrative="")
-    assert brief.abridged
     store.append(session, entry(12, Undo(10)))
     again = store.log(session)
     assert list(again.overlays()) == [one for one in [*log, entry(12, Undo(10))] if one.message is None]
-    assert not again.abridged
 
 
 def test_the_work_to_open_and_resume_does_not_grow_with_the_session(tmp_path: Path) -> None:

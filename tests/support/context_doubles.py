@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from itertools import count
 
 from mycode.context.manager import ContextManager
@@ -52,7 +52,8 @@ class MemoryLog:
                 self.was_read.append(entry.seq)
                 yield entry
 
-    def overlays(self) -> Iterable[Entry]:
+    def overlays(self, undone: Collection[int] = ()) -> Iterable[Entry]:
+        del undone  # nothing is left out
         return [entry for entry in self.entries if entry.message is None]
 
     def last_seq(self) -> int:
@@ -128,8 +129,7 @@ class Chat:
             redact=redact,
             check=True,
         )
-        if log is not None:
-            self.manager.restore(log)
+        self.manager.restore(self.log)
 
     def say(self, *messages: Message | str) -> None:
         for message in messages:
