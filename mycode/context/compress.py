@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mycode.context import reuse
+from mycode.context.names import Names
 from mycode.context.passages import Passage, Reader
 from mycode.context.references import extract, parts
 from mycode.context.selection import read_digest, select
@@ -148,10 +149,11 @@ class _Compression:
         opening = self._passages(first, calls, reader) if first else []
         middle = [passage for item in folded for passage in self._passages(item, calls, reader)]
         newest = [passage for item in tail for passage in self._passages(item, calls, reader)]
-        weights = reuse.score([*opening, *middle], newest)
+        names = Names.of([*opening, *middle, *newest])
         shown = {part for name in extract(head) for part in parts(name.text, name.kind)}
         shown.update(part for passage in newest for mention in passage.mentions for part in mention.shows)
-        return select([*opening, *middle], weights, room, self.count, shown, handles=False)
+        stand_for = range(len(opening) + len(middle))
+        return select(names, stand_for, reuse.score(names), room, self.count, shown=shown, handles=False)
 
     def _passages(self, item: Item, calls: dict[str, ToolCall], reader: Reader) -> list[Passage]:
         out: list[Passage] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from typing import Literal
 
 from msgspec import Struct
@@ -10,12 +11,12 @@ from msgspec.structs import replace
 
 from mycode.context.digests import exit_code, first_error, plain_output
 from mycode.context.digests.calls import CallFacts, files_of_command
+from mycode.context.names import Names
 from mycode.context.passages import Passage, read
 from mycode.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 from mycode.core.tools import TodoItem
 
 FactKind = Literal["file_modified", "constraint", "open_error", "decision", "todo", "failed_test", "command"]
-_CHUNK = 256
 
 
 class Fact(Struct, frozen=True):
@@ -80,6 +81,7 @@ class FactLedger(Struct, frozen=True):
     """Everything established so far: a value that grows by `add` and forgets nothing that still holds.
 
     Mappings keep the order of first mention. A later value takes the place of an earlier one (history is in the log).
+    `names` is what was read of the messages; it grows with the newest ledger, of an older one `messages` of them count.
     """
 
     files: dict[str, FileFact] = {}
@@ -95,12 +97,15 @@ class FactLedger(Struct, frozen=True):
     named: tuple[str, ...] = ()
     user_messages: tuple[Statement, ...] = ()
     last_seq: int = 0
-    chunks: tuple[tuple[Passage, ...], ...] = ()
+    names: Names | None = None
+    messages: int = 0
 
     def add(self, seq: int, message: Message, call: ToolCall | None = None) -> FactLedger:
         """The ledger with one more message; `call` is the one that a tool result answers. Work is O(this message)."""
         passage = read(seq, message, call)
-        ledger = replace(self, last_seq=max(seq, self.last_seq), chunks=_appended(self.chunks, passage))
+        names = self.known_names() or Names()
+        names.add(passage)
+        ledger = replace(self, last_seq=max(seq, self.last_seq), names=names, messages=len(names.passages))
         ledger = _with_references(ledger, passage)
         match message:
             case UserMessage(text=text):
@@ -141,18 +146,19 @@ class FactLedger(Struct, frozen=True):
         failed = [Fact("failed_test", test.name, test.seq) for test in self.tests.values() if not test.passed]
         return (*changed, *laid_down, *errors, *decided, *todo, *failed)
 
+    def known_names(self) -> Names | None:
+        """The names in the messages that were added, None if there were none; to be read at once."""
+        if self.names is None or len(self.names.passages) == self.messages:
+            return self.names
+        return Names.of(self.names.passages[: self.messages])  # a later ledger has gone on with them
+
     def passage(self, seq: int) -> Passage | None:
         """The kept reading of a message, None if it was never added."""
-        low, high = 0, len(self.chunks)
-        while low < high:
-            middle = (low + high) // 2
-            if self.chunks[middle][-1].seq < seq:
-                low = middle + 1
-            else:
-                high = middle
-        if low == len(self.chunks):
+        if self.names is None:
             return None
-        return next((passage for passage in self.chunks[low] if passage.seq == seq), None)
+        index = bisect_left(self.names.passages, seq, hi=self.messages, key=_seq)
+        found = self.names.passages[index] if index < self.messages else None
+        return found if found is not None and found.seq == seq else None
 
 
 def decisions_in(text: str) -> list[str]:
@@ -198,10 +204,8 @@ _TEST_RESULTS = (
 _PASSED = frozenset({"PASSED", "PASS", "ok", "✓", "✔"})
 
 
-def _appended(chunks: tuple[tuple[Passage, ...], ...], passage: Passage) -> tuple[tuple[Passage, ...], ...]:
-    if chunks and len(chunks[-1]) < _CHUNK:
-        return (*chunks[:-1], (*chunks[-1], passage))
-    return (*chunks, (passage,))
+def _seq(passage: Passage) -> int:
+    return passage.seq
 
 
 def _sentences(text: str) -> list[str]:

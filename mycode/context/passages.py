@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -47,7 +48,8 @@ class Passage(Struct, frozen=True, gc=False):
     """One message: who said it, what its calls (or the call it answers) are about, and its lines that name something.
 
     `size` is its length in characters, `failed` whether it is a failed result; `title` is the header that an earlier
-    fold gave it, empty for a message of the log.
+    fold gave it, empty for a message of the log. `titled` holds every name that can be read off its header, and
+    `title_cost` is what that takes in tokens, without the handle.
     """
 
     seq: int
@@ -58,6 +60,8 @@ class Passage(Struct, frozen=True, gc=False):
     size: int = 0
     failed: bool = False
     title: str = ""
+    titled: tuple[str, ...] = ()
+    title_cost: float = 0.0
 
 
 class Reader(Struct):
@@ -69,23 +73,31 @@ class Reader(Struct):
 
     def read(self, seq: int, message: Message, call: ToolCall | None = None) -> Passage:
         """The passage of a message; `call` is the one that a tool result answers."""
+        role: Role = "tool"
+        calls: tuple[CallFacts, ...] = ()
+        failed = False
+        lines = self._lines(message.text)
+        said, size = len(lines), len(message.text)
         match message:
-            case UserMessage(text=text):
-                lines = self._lines(text)
-                return Passage(seq, "user", lines, self.mentions(lines, len(lines)), size=len(text))
-            case ToolResult(text=text, is_error=failed):
-                answered = (read_call(call),) if call else ()
-                lines = self._lines(text)
-                return Passage(seq, "tool", lines, self.mentions(lines, 0), answered, len(text), failed)
-            case AssistantMessage(text=text, tool_calls=tool_calls):
-                lines = self._lines(text)
-                said, size = len(lines), len(text)
-                for each in tool_calls:
+            case UserMessage():
+                role = "user"
+            case ToolResult():
+                calls, failed, said = (read_call(call),) if call else (), message.is_error, 0
+            case AssistantMessage():
+                role = "assistant"
+                for each in message.tool_calls:
                     body = arguments_text(each.arguments)
                     size += len(body)
                     lines += self._lines(body, len(lines))
-                calls = tuple(read_call(each) for each in tool_calls)
-                return Passage(seq, "assistant", lines, self.mentions(lines, said), calls, size)
+                calls = tuple(read_call(each) for each in message.tool_calls)
+        title = heading(role, calls, failed=failed)
+        titled = self.titled(title) if calls else ()
+        return Passage(seq, role, lines, self.mentions(lines, said), calls, size, failed, "", titled, estimate(title))
+
+    def titled(self, title: str) -> tuple[str, ...]:
+        """Every name that can be read off a header."""
+        line = self.line(title, 0)
+        return line.shows if line else ()
 
     def mentions(self, lines: tuple[Line, ...], said: int) -> tuple[Mention, ...]:
         """The distinct names of some lines; the first `said` of them are what was said, not called or returned."""
@@ -143,6 +155,23 @@ class Reader(Struct):
 def read(seq: int, message: Message, call: ToolCall | None = None) -> Passage:
     """The passage of one message; `call` is the one that a tool result answers."""
     return Reader().read(seq, message, call)
+
+
+def heading(role: Role, calls: Sequence[CallFacts], *, failed: bool) -> str:
+    """What a message was, ending in a colon: whether it failed, tool and target, or who spoke."""
+    if not calls:
+        return _SPEAKERS[role]
+    arrow = "→ " if role == "tool" else ""
+    return f"{arrow}{'❌ ' if failed else ''}{'; '.join(_named(call) for call in calls[:3])}:"
+
+
+def _named(call: CallFacts) -> str:
+    target = " ".join(call.target.split())
+    limit = 60 if call.command else 120  # a path cut short would be no path
+    return f"{call.tool} {target if len(target) <= limit else target[: limit - 1].rstrip() + '…'}".rstrip()
+
+
+_SPEAKERS: dict[Role, str] = {"user": "user:", "assistant": "agent:", "tool": "→ result:"}
 
 
 def estimate(text: str) -> float:

@@ -149,7 +149,8 @@ def _newest(ledger: FactLedger, most: int) -> FactLedger:
         ports=ledger.ports[-most // 4 :],
         named=ledger.named[-most // 2 :],
         user_messages=(),
-        chunks=(),
+        names=None,
+        messages=0,
     )
 
 

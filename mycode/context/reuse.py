@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from itertools import accumulate
 from operator import mul
 
 from msgspec import Struct
 
-from mycode.context.passages import Passage
+from mycode.context.names import Names
 from mycode.context.references import Kind
 
 # A logistic regression over the features below, fitted by `tests/benchmarks/fit_reuse.py` on recorded sessions of four
@@ -61,83 +61,86 @@ _PAGE = 3600
 """Characters that make about a thousand tokens: the unit of age."""
 
 
-def score(passages: Sequence[Passage], recent: Sequence[Passage] = ()) -> dict[str, float]:
-    """The estimated probability, by name, that it is needed after the last passage. Pure and deterministic.
+def score(names: Names) -> dict[str, float]:
+    """The estimated probability, by name, that it is needed after the last message. Pure and deterministic.
 
-    `passages` and then `recent` are the conversation in order, from its beginning. It is the logistic function of
-    `WEIGHTS` times `features`, without building them: this is done for every name at every fold.
+    It is the logistic function of `WEIGHTS` times `features`, without building them: this is done for every name at
+    every fold.
     """
-    past = _past([*passages, *recent])
-    kinds = {kind: sum(map(mul, WEIGHTS, one_hot)) for kind, one_hot in _ONE_HOT.items()}
+    places = _places(names)
+    ages, siblings = places.ages, names.siblings
     w = dict(zip(FEATURES, WEIGHTS[:-1], strict=True))
-    intercept = WEIGHTS[-1]
     w_lines, w_messages, w_own, w_company = w["log_lines"], w["log_messages"], w["log_own"], w["log_company"]
-    w_first, w_last, w_once, w_never = w["in_first_prompt"], w["in_last_prompt"], w["seen_once"], w["never_own"]
+    w_first, w_last, w_once = w["in_first_prompt"], w["in_last_prompt"], w["seen_once"]
     w_own_age, w_said, w_ticked, w_length = w["log_own_age"], w["said"], w["ticked"], w["log_length"]
-    w_siblings, never_lines, never_company = w["log_siblings"], w["never_own*log_lines"], w["never_own*log_company"]
-    never_ticked = w["never_own*ticked"]
-    # What depends on the last message alone is worked out once for each message.
+    w_siblings, w_never_ticked = w["log_siblings"], w["ticked"] + w["never_own*ticked"]
+    w_never_lines, w_never_company = w_lines + w["never_own*log_lines"], w_company + w["never_own*log_company"]
+    # What depends on the kind, the length or the newest message alone is worked out once for each of them.
+    kinds = {kind: sum(map(mul, WEIGHTS, one_hot)) for kind, one_hot in _ONE_HOT.items()}
     placed = [
-        w["position"] * place + w["log_age"] * age + w["since_last_prompt"] * new
-        for place, age, new in zip(past.positions, past.ages, past.new, strict=True)
+        WEIGHTS[-1] + w["position"] * place + w["log_age"] * age + w["since_last_prompt"] * new
+        for place, age, new in zip(places.positions, ages, places.new, strict=True)
     ]
+    never = w_own_age * _NEVER_OWN_AGE + w["never_own"]
     placed_never = [
-        w["never_own*position"] * place + w["never_own*log_age"] * age + w["never_own*since_last_prompt"] * new
-        for place, age, new in zip(past.positions, past.ages, past.new, strict=True)
+        each
+        + never
+        + w["never_own*position"] * place
+        + w["never_own*log_age"] * age
+        + w["never_own*since_last_prompt"] * new
+        for each, place, age, new in zip(placed, places.positions, ages, places.new, strict=True)
     ]
-    logs = [0.0, *(math.log(number) for number in range(1, 1 + _MOST_LOGS))]
-    log, exp = math.log, math.exp
+    log, exp, prompted = math.log, math.exp, places.first | places.last
+    logs = [0.0, *map(log, range(1, _MOST_LOGS))]
+    lengths = [w_length * each for each in logs]
     out: dict[str, float] = {}
-    for text, (kind, lines, messages, last, company, own, last_own, said, ticked, parent) in past.names.items():
-        log_lines = logs[1 + lines] if lines < _MOST_LOGS else log(1 + lines)
-        log_company = logs[company] if company <= _MOST_LOGS else log(company)
-        z = (
-            intercept
-            + kinds[kind]
-            + placed[last]
-            + w_lines * log_lines
-            + w_messages * (logs[1 + messages] if messages < _MOST_LOGS else log(1 + messages))
-            + w_company * log_company
-            + w_length * log(len(text))
-        )
+    for text, use in names.uses.items():
+        lines, messages, company, length, own = use.lines, len(use.messages), use.company, len(text), use.own
+        log_lines = logs[1 + lines] if lines < _MOST_LOGS - 1 else log(1 + lines)
+        log_company = logs[company] if company < _MOST_LOGS else log(company)
+        z = kinds[use.mention.name.kind] + (lengths[length] if length < _MOST_LOGS else w_length * log(length))
         if own:
-            z += w_own * log(1 + own) + w_own_age * past.ages[last_own]
+            z += placed[use.messages[-1]] + w_lines * log_lines + w_company * log_company
+            z += w_own * log(1 + own) + w_own_age * ages[use.last_own]
+            if use.ticked:
+                z += w_ticked
+            if use.said:
+                z += w_said
         else:
-            z += w_own_age * _NEVER_OWN_AGE + w_never + placed_never[last]
-            z += never_lines * log_lines + never_company * log_company
+            z += placed_never[use.messages[-1]] + w_never_lines * log_lines + w_never_company * log_company
+            if use.ticked:
+                z += w_never_ticked
             if messages == 1:
                 z += w_once
-            if ticked:
-                z += never_ticked
-        if said:
-            z += w_said
-        if ticked:
-            z += w_ticked
-        if parent and (siblings := past.siblings[parent]):
-            z += w_siblings * log(1 + siblings)
-        if text in past.prompted:
-            z += w_first * (text in past.first) + w_last * (text in past.last)
+        z += w_messages * (logs[1 + messages] if messages < _MOST_LOGS - 1 else log(1 + messages))
+        if use.parent:
+            number = siblings[use.parent]
+            z += w_siblings * (logs[1 + number] if number < _MOST_LOGS - 1 else log(1 + number))
+        out[text] = 1 / (1 + exp(-z)) if text not in prompted else z
+    for text in prompted:
+        z = out[text] + w_first * (text in places.first) + w_last * (text in places.last)
         out[text] = 1 / (1 + exp(-z))
     return out
 
 
-def features(passages: Sequence[Passage]) -> dict[str, tuple[float, ...]]:
+def features(names: Names) -> dict[str, tuple[float, ...]]:
     """What is known of each name, in the order of `FEATURES`: its kind, who used it, how often and how lately."""
-    past = _past(passages)
+    places = _places(names)
     log = math.log
     out: dict[str, tuple[float, ...]] = {}
-    for text, (kind, lines, messages, last, company, own, last_own, said, ticked, parent) in past.names.items():
-        log_lines, log_company = log(1 + lines), log(company)
-        place, age, new = past.positions[last], past.ages[last], past.new[last]
-        own_age = past.ages[last_own] if own else _NEVER_OWN_AGE
-        never = float(not own)
-        once = float(messages == 1 and not own)
-        siblings = log(1 + past.siblings[parent]) if parent else 0.0
-        first, prompt = float(text in past.first), float(text in past.last)
+    for text, use in names.uses.items():
+        log_lines, log_company = log(1 + use.lines), log(use.company)
+        last = use.messages[-1]
+        place, age, new = places.positions[last], places.ages[last], places.new[last]
+        own_age = places.ages[use.last_own] if use.own else _NEVER_OWN_AGE
+        never = float(not use.own)
+        once = float(len(use.messages) == 1 and not use.own)
+        siblings = log(1 + names.siblings[use.parent]) if use.parent else 0.0
+        first, prompt, ticked = float(text in places.first), float(text in places.last), float(use.ticked)
         out[text] = (
-            *_ONE_HOT[kind],
-            *(log_lines, log(1 + messages), new, first, prompt, own_age, log_company),
-            *(place, age, once, never, log(1 + own), float(said), siblings, float(ticked), log(len(text))),
+            *_ONE_HOT[use.mention.name.kind],
+            *(log_lines, log(1 + len(use.messages)), new, first, prompt, own_age, log_company),
+            *(place, age, once, never, log(1 + use.own), float(use.said), siblings, ticked, log(len(text))),
             *(never * place, never * log_company, never * log_lines, never * new, never * age, never * ticked),
         )
     return out
@@ -146,68 +149,28 @@ def features(passages: Sequence[Passage]) -> dict[str, tuple[float, ...]]:
 _MOST_LOGS = 256
 _NEVER_OWN_AGE = 5.0
 
-_Seen = tuple[Kind, int, int, int, int, int, int, bool, bool, str]
-"""Of a name: kind, lines, messages, last message, least company, own uses, last own use, said, ticked, its parent."""
 
+class _Places(Struct):
+    """By number of a message: how far in it stands, its age, whether it came after the last prompt; prompts' names."""
 
-class _Past(Struct):
-    """A conversation as its names, and for each of its messages where it stands."""
-
-    names: dict[str, _Seen]
-    siblings: dict[str, int]
-    first: frozenset[str]
-    last: frozenset[str]
-    prompted: frozenset[str]
     positions: list[float]
     ages: list[float]
     new: list[float]
+    first: frozenset[str]
+    last: frozenset[str]
 
 
-def _past(passages: Sequence[Passage]) -> _Past:
-    ends: list[int] = []
-    end = 0
-    for passage in passages:
-        end += passage.size + 20
-        ends.append(end)
-    whole = max(1, end)
+def _places(names: Names) -> _Places:
+    start = len(names.passages) - names.earlier
+    passages = [*names.passages[start:], *names.passages[:start]]
+    ends = list(accumulate(passage.size + 20 for passage in passages))
+    whole = max(1, ends[-1]) if ends else 1
     prompts = [i for i, passage in enumerate(passages) if passage.role == "user" and not passage.title]
-    names: dict[str, _Seen] = {}
-    siblings: dict[str, int] = {}
-    for i, passage in enumerate(passages):
-        company = len(passage.mentions)
-        own = passage.role == "assistant"
-        for mention in passage.mentions:
-            text = mention.name.text
-            known = names.get(text)
-            if known is None:
-                kind = mention.name.kind
-                parent = _parent(text, kind)
-                if parent:
-                    siblings[parent] = siblings.get(parent, 0) + 1
-                said = own and mention.said
-                names[text] = (kind, mention.lines, 1, i, company, +own, i, said, mention.ticked, parent)
-                continue
-            kind, lines, messages, _, least, times, last_own, said, ticked, parent = known
-            least = min(least, company)
-            if own:
-                times, last_own, said = times + 1, i, said or mention.said
-            lines, ticked = lines + mention.lines, ticked or mention.ticked
-            names[text] = (kind, lines, messages + 1, i, least, times, last_own, said, ticked, parent)
-    first = frozenset(each.name.text for each in passages[prompts[0]].mentions) if prompts else frozenset()
-    last = frozenset(each.name.text for each in passages[prompts[-1]].mentions) if prompts else frozenset()
-    return _Past(
-        names,
-        siblings,
-        first,
-        last,
-        first | last,
-        [end / whole for end in ends],
-        [math.log(1 + (whole - end) / _PAGE) for end in ends],
-        [float(not prompts or i > prompts[-1]) for i in range(len(ends))],
+    order = [*range(names.earlier, len(passages)), *range(names.earlier)]
+    return _Places(
+        [ends[i] / whole for i in order],
+        [math.log(1 + (whole - ends[i]) / _PAGE) for i in order],
+        [float(not prompts or i > prompts[-1]) for i in order],
+        frozenset(each.name.text for each in passages[prompts[0]].mentions) if prompts else frozenset(),
+        frozenset(each.name.text for each in passages[prompts[-1]].mentions) if prompts else frozenset(),
     )
-
-
-def _parent(text: str, kind: Kind) -> str:
-    if kind == "dotted":
-        return text.partition(".")[0]
-    return text.rpartition("/")[0] + "/" if kind == "path" else ""

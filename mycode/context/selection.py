@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from msgspec.structs import replace
 
 from mycode.context import reuse
-from mycode.context.digests.calls import CallFacts
 from mycode.context.facts import FactLedger
-from mycode.context.passages import Line, Mention, Passage, Reader, Role, estimate
+from mycode.context.names import PER_PASSAGE, Names
+from mycode.context.passages import Line, Mention, Passage, Reader, Role, estimate, heading
 from mycode.context.references import WORD_KINDS, words
 from mycode.core.messages import AssistantMessage, Message, ToolCall, ToolResult
 from mycode.core.summaries import SummaryRecord
@@ -46,35 +46,42 @@ def fold_text(
     """
     reader = Reader()
     calls: dict[str, ToolCall] = {}
-
-    def reading(seq: int, message: Message) -> Passage:
+    known = ledger.known_names()
+    seqs = [seq for seq, _ in (*messages, *recent)]
+    if known is None or [passage.seq for passage in known.passages] != seqs[max(0, len(seqs) - len(known.passages)) :]:
+        known = Names()
+    fresh: list[Passage] = []
+    for seq, message in (*messages, *recent)[: len(seqs) - len(known.passages)]:
         if isinstance(message, AssistantMessage):
             calls.update((call.id, call) for call in message.tool_calls)
         call = calls.get(message.call_id) if isinstance(message, ToolResult) else None
-        return ledger.passage(seq) or reader.read(seq, message, call)
-
-    folded = [*read_digest(previous.digest if previous else "", reader), *(reading(*each) for each in messages)]
-    newest = [reading(*each) for each in recent]
+        fresh.append(ledger.passage(seq) or reader.read(seq, message, call))
+    kept = read_digest(previous.digest if previous else "", reader)
+    names = known.after([*kept, *fresh])
+    folded = range(-names.earlier, len(messages) - len(fresh))
+    newest = [names.passages[number] for number in range(folded.stop, len(known.passages))]
     shown = {part for passage in newest for mention in passage.mentions for part in mention.shows}
-    return select(folded, reuse.score(folded, newest), budget_tokens, count, shown, handles=True)
+    return select(names, folded, reuse.score(names), budget_tokens, count, shown=shown, handles=True)
 
 
 def select(
-    passages: Sequence[Passage],
+    names: Names,
+    folded: range,
     weights: dict[str, float],
     budget: int,
     count: Count,
-    shown: Collection[str] = (),
     *,
+    shown: Collection[str],
     handles: bool,
 ) -> str:
-    """The text that keeps most weight of names within `budget` tokens, in the order of the passages.
+    """The text that keeps most weight of names within `budget` tokens, in the order of the messages.
 
-    Names already `shown` elsewhere are worth nothing here. The text is exact in its size: counted whole at the end.
+    `folded` are the numbers of the messages that it stands for. Names already `shown` elsewhere are worth nothing
+    here. The text is exact in its size: counted whole at the end.
     """
-    if budget < 8 or not passages:
+    if budget < 8 or not folded:
         return ""
-    choice = _Choice(passages, weights, shown, handles=handles)
+    choice = _Choice(names, folded, weights, shown, handles=handles)
     room = float(budget)
     text, size = "", 0
     for _ in range(4):
@@ -103,24 +110,6 @@ def read_digest(text: str, reader: Reader) -> list[Passage]:
     return [*out, *_read_block(rows, reader)]
 
 
-def title(passage: Passage, *, handles: bool) -> str:
-    """The header of a folded message: handle, failure, tool and target, ending in a colon."""
-    if passage.title:
-        return passage.title
-    handle = f"m{passage.seq} " if handles else ""
-    mark = "❌ " if passage.failed else ""
-    arrow = "→ " if passage.role == "tool" else ""
-    if passage.calls:
-        return f"{handle}{arrow}{mark}{'; '.join(_named(call) for call in passage.calls[:3])}:"
-    return handle + {"user": "user:", "assistant": "agent:", "tool": "→ result:"}[passage.role]
-
-
-def _named(call: CallFacts) -> str:
-    target = " ".join(call.target.split())
-    limit = 60 if call.command else 120  # a path cut short would be no path
-    return f"{call.tool} {target if len(target) <= limit else target[: limit - 1].rstrip() + '…'}".rstrip()
-
-
 _TITLE = re.compile(r"(?:m(\d+) )?(.*?:)(?= |$)")
 
 
@@ -141,38 +130,33 @@ def _read_block(rows: list[str], reader: Reader) -> Iterator[Passage]:
                   size=size, failed="❌" in plain, title=match.group(0))  # fmt: skip
 
 
+_Candidate = tuple[float, int, float, Mention | Line, int | None, float]
+"""Least first: rank, order among equals, price; a name, or a line with the number of its message and its own value."""
+_BEFORE_LINES = -(1 << 62)
+
+
 class _Choice:
     """The growing choice of names and lines; it lives during one call of `select`."""
 
     def __init__(
-        self, passages: Sequence[Passage], weights: dict[str, float], shown: Collection[str], *, handles: bool
+        self, names: Names, folded: range, weights: dict[str, float], shown: Collection[str], *, handles: bool
     ):
-        self.passages = passages
-        self.titles = [title(passage, handles=handles) for passage in passages]
-        self.title_costs = [estimate(text) + 1 for text in self.titles]
+        self.names = names
+        self.folded = folded
+        self.handles = handles
+        self.passages = names.passages
         self.reader = Reader()
-        self.names: dict[str, Mention] = {}
-        self.homes: dict[str, list[int]] = {}
-        names, homes = self.names, self.homes
-        for i, passage in enumerate(passages):
-            for mention in passage.mentions:
-                text = mention.name.text
-                known = homes.get(text)
-                if known is not None:
-                    known.append(i)
-                elif text not in shown:
-                    homes[text] = [i]
-                    names[text] = mention
-        self.left = defaultdict(float, {text: weights.get(text, 0.0) for text in homes})
-        self.titled: dict[int, frozenset[str]] = {}
-        self.richness = [0.0] * len(passages)
-        # A candidate is a name, to stand in any of its passages, or a whole line of one passage.
-        self.candidates: list[Mention | tuple[int, Line, float]] = []
-        self.heap: list[tuple[float, int, float]] = []
+        self.titled: dict[int, tuple[str, ...]] = {}
+        self.left = defaultdict(float, weights)
+        for text in self.left.keys() & shown:
+            self.left[text] = 0.0
+        self.title_costs = [self._title_cost(passage) for passage in self.passages]
+        self.richness = [0.0] * len(self.passages)
+        self.heap: list[_Candidate] = []
         self.chosen: list[tuple[int, Mention | Line, float]] = []
         self.opened: set[int] = set()
         self.used = 0.0
-        self._add_names()
+        self._add_names(shown)
         self._add_lines()
         heapq.heapify(self.heap)
 
@@ -182,42 +166,37 @@ class _Choice:
 
     def fill(self, room: float) -> None:
         """Takes candidates by weight per token while they fit; the first to show a name spends its weight."""
-        worth, left, heap = self.left.__getitem__, self.left, self.heap
-        part: Mention | Line
-        too_large: list[tuple[float, int, float]] = []
+        worth, left, heap, title_costs = self.left.__getitem__, self.left, self.heap, self.title_costs
+        too_large: list[_Candidate] = []
         while heap and self.used < room and len(too_large) < 100:
-            rank, k, price = heap[0]
-            each = self.candidates[k]
-            if isinstance(each, Mention):
-                home, part = -1, each
-                value = sum(map(worth, part.shows))
-            else:
-                home, part, bonus = each
-                value = sum(map(worth, part.shows), bonus)
+            candidate = heap[0]
+            rank, order, price, part, home, own = candidate
+            value = sum(map(worth, part.shows), own)
             if value <= 0:
                 heapq.heappop(heap)
                 continue
             if value / price < -rank - 1e-12:
-                heapq.heapreplace(heap, (-value / price, k, price))
+                heapq.heapreplace(heap, (-value / price, order, price, part, home, own))
                 continue
             heapq.heappop(heap)
+            cost = part.cost
             if isinstance(part, Mention):
                 home = self._home(part.name.text)
-                cost = part.cost
                 if home not in self.opened:
-                    cost = self.title_costs[home] + (0 if part.name.text in self._titled(home) else cost)
+                    cost = title_costs[home] + (0 if part.name.text in self._titled(home) else cost)
             else:
-                cost = part.cost + 2 + (0 if home in self.opened else self.title_costs[home])
+                assert home is not None
+                cost += 2 + (0 if home in self.opened else title_costs[home])
             if self.used + cost > room:
-                too_large.append((rank, k, price))
+                too_large.append(candidate)
                 continue
             self.used += cost
             for text in part.shows if home in self.opened else (*part.shows, *self._titled(home)):
                 left[text] = 0.0
             self.opened.add(home)
             self.chosen.append((home, part, cost))
-        for entry in too_large:
-            heapq.heappush(heap, entry)
+        for candidate in too_large:
+            heapq.heappush(heap, candidate)
 
     def take_back(self, tokens: float) -> None:
         """Gives up what was chosen last, at least one candidate."""
@@ -230,7 +209,7 @@ class _Choice:
         for home, part, _ in self.chosen:
             by_passage.setdefault(home, []).append(part)
         rows: list[str] = []
-        before = -1
+        before = self.folded.start - 2
         for i in sorted(by_passage):
             lines = sorted((each for each in by_passage[i] if isinstance(each, Line)), key=lambda each: each.number)
             held = "\n".join(each.text for each in lines)
@@ -250,36 +229,45 @@ class _Choice:
     def _title(self, i: int, before: int) -> str:
         """The header, short when the row above is the very call that this result answers."""
         passage = self.passages[i]
-        if before != i - 1 or passage.role != "tool" or passage.title or not passage.calls:
-            return self.titles[i]
-        call = self.passages[before]
-        if call.role != "assistant" or call.calls != passage.calls:
-            return self.titles[i]
-        handle = self.titles[i].partition(" ")[0] + " " if self.titles[i].startswith("m") else ""
-        return f"{handle}→ ❌:" if passage.failed else f"{handle}→:"
+        if passage.title:
+            return passage.title
+        handle = f"m{passage.seq} " if self.handles else ""
+        if before == i - 1 and passage.role == "tool" and passage.calls:
+            call = self.passages[before]
+            if call.role == "assistant" and call.calls == passage.calls:
+                return f"{handle}→ ❌:" if passage.failed else f"{handle}→:"
+        return handle + heading(passage.role, passage.calls, failed=passage.failed)
+
+    def _title_cost(self, passage: Passage) -> float:
+        if passage.title:
+            return estimate(passage.title) + 1
+        return passage.title_cost + 1 + (estimate(f"m{passage.seq}") if self.handles else 0)
 
     def _home(self, text: str) -> int:
-        homes = self.homes[text]
+        homes = self.names.uses[text].messages
         for i in reversed(homes):
             if i in self.opened:
                 return i
         return max(homes, key=lambda i: (self.richness[i], i))
 
-    def _titled(self, i: int) -> frozenset[str]:
+    def _titled(self, i: int) -> tuple[str, ...]:
         """What the header of a passage shows."""
+        if not self.passages[i].title:
+            return self.passages[i].titled
         known = self.titled.get(i)
         if known is None:
-            line = self.reader.line(self.titles[i], 0)
-            known = self.titled[i] = frozenset(line.shows if line else ())
+            known = self.titled[i] = self.reader.titled(self.passages[i].title)
         return known
 
-    def _add_names(self) -> None:
-        left, richness, title_costs, names = self.left, self.richness, self.title_costs, self.names
+    def _add_names(self, shown: Collection[str]) -> None:
+        left, richness, title_costs = self.left, self.richness, self.title_costs
         worth, heap = left.__getitem__, self.heap
-        for k, (text, homes) in enumerate(self.homes.items()):
-            mention = names[text]
-            cost = mention.cost
-            share = left[text] / cost
+        for order, (text, use) in enumerate(self.names.uses.items(), _BEFORE_LINES):
+            if text in shown:
+                continue
+            mention, homes = use.mention, use.messages
+            cost, shows, value = mention.cost, mention.shows, left[text]
+            share = value / cost
             if len(homes) == 1:
                 least = title_costs[homes[0]]
                 richness[homes[0]] += share
@@ -287,30 +275,29 @@ class _Choice:
                 least = min([title_costs[i] for i in homes])
                 for i in homes:
                     richness[i] += share
-            value = sum(map(worth, mention.shows))
+            if len(shows) > 1:
+                value = sum(map(worth, shows))
             price = cost + HEADER_SHARE * least
-            heap.append((-value / price, k, price))
-        self.candidates += names.values()
+            heap.append((-value / price, order, price, mention, None, 0.0))
 
     def _add_lines(self) -> None:
-        seen: set[str] = set()
-        worth, heap, candidates = self.left.__getitem__, self.heap, self.candidates
-        number = max(1, len(self.passages))
-        for i in range(len(self.passages) - 1, -1, -1):
-            passage = self.passages[i]
-            bonus = LINE_VALUE * LINE_VALUE_BY_ROLE[passage.role] * (0.3 + 0.7 * i / number)
-            title_price = 2 + HEADER_SHARE * self.title_costs[i]
-            for line in passage.lines:
-                text = line.text
-                if text in seen:
-                    continue
-                seen.add(text)
-                length = len(text)
-                own = bonus if length >= 60 else bonus * length / 60
-                value = sum(map(worth, line.shows), own)
-                price = line.cost + title_price
-                heap.append((-value / price, len(candidates), price))
-                candidates.append((i, line, own))
+        worth, heap, folded = self.left.__getitem__, self.heap, self.folded
+        first, stop = folded.start, folded.stop
+        bonuses: list[float] = []
+        prices: list[float] = []
+        for i, passage in enumerate(self.passages):
+            place = (i if i < stop else i - len(self.passages)) - first
+            bonuses.append(LINE_VALUE * LINE_VALUE_BY_ROLE[passage.role] * (0.3 + 0.7 * place / len(folded)))
+            prices.append(2 + HEADER_SHARE * self.title_costs[i])
+        for place, line in self.names.lines.values():
+            i = -(place >> PER_PASSAGE)
+            if i >= stop:
+                continue
+            own, length = bonuses[i], len(line.text)
+            if length < 60:
+                own = own * length / 60
+            price = line.cost + prices[i]
+            heap.append((-sum(map(worth, line.shows), own) / price, place, price, line, i, own))
 
 
 def quoted(name: str) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mycode.context import reuse
+from mycode.context.names import Names
 from mycode.context.passages import Passage, Reader
 from mycode.context.transcripts import read_items
 from mycode.core.messages import AssistantMessage
@@ -35,7 +36,7 @@ def rows_of(score: Any, records: list[dict[str, Any]]) -> list[tuple[str, Any, A
     for record in records:
         cwd = (record.get("cwd") or "").rstrip("/") + "/"
         for _, prefix, _, needed in score.cases(record):
-            found = reuse.features(passages_of(prefix))
+            found = reuse.features(Names.of(passages_of(prefix)))
             label = [name in needed or (name.startswith(cwd) and name[len(cwd) :] in needed) for name in found]
             out.append((record["source"], np.array(list(found.values())), np.array(label), len(needed) ** -0.5))
     return out
