@@ -53,7 +53,7 @@ async def talk(options: RunOptions, opening: Opening | None) -> int:
             look="light" if table.theme == "light" else "dark",
             editor=table.editor,
             history_file=run.folders.data / "prompts",
-            notice="\n".join([*run.warnings, *_resumed(place.session)]),
+            notice="\n".join([*run.warnings, *_resumed(place)]),
             notify=run.settings.context.auto.notify,
             workspace=run.cwd,
         )
@@ -129,9 +129,12 @@ class ChatServices:
         ]
 
     async def switch_model(self, name: str) -> str:
+        before = self._place.model
         self._place.switch_model(name)
+        await before.aclose()
         info = self._place.model.info
-        return f"Now talking to {info.name} (window {info.window:,} tokens{'' if info.window_known else ', a guess'})."
+        guess = "" if info.window_known else ", a guess"
+        return f"Now talking to {info.name} (window {info.window:,} tokens{guess}).{_too_full(self._place)}"
 
     def settings(self) -> Sequence[tuple[str, str, str]]:
         loaded = self._place.run.loaded
@@ -177,8 +180,17 @@ def _say_goodbye(session: Session) -> None:
         sys.stderr.write(f"“{one_line(session.title, 60)}” is kept: mycode -r {session.id}\n")
 
 
-def _resumed(session: Session) -> list[str]:
-    """Where a resumed conversation stands: its title, its size, and what was said last."""
+def _too_full(place: Workplace) -> str:
+    """What will happen before the next request, where the conversation is too large for the model's window."""
+    trigger = place.context.due()
+    if trigger is None:
+        return ""
+    return f" The conversation fills {trigger.ratio:.0%} of its window; it is made to fit before the next request."
+
+
+def _resumed(place: Workplace) -> list[str]:
+    """Where a resumed conversation stands: its title, its size, what was said last, and whether it still fits."""
+    session = place.session
     if not session.messages_count:
         return []
     said = [entry.message for entry in session.history(newest=8)]
@@ -187,6 +199,7 @@ def _resumed(session: Session) -> list[str]:
     lines = [f"Going on with “{one_line(session.title, 60)}” ({session.messages_count} messages; /history shows them)."]
     lines += [f"  You said last: {one_line(asked, 100)}"] if asked else []
     lines += [f"  The answer:    {one_line(told, 100)}"] if told else []
+    lines += [f"{place.model.info.name}:{full}"] if (full := _too_full(place)) else []
     return lines
 
 

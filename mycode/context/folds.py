@@ -227,7 +227,7 @@ class Folds:
             return
         # Masking leaves as many messages as there were, so it does not answer a trigger by their number.
         if not wish.by_hand and not wish.rebase and wish.trigger.reason != "messages":
-            masked = self._mask_if_enough()
+            masked = self._mask_if_enough(wish.trigger)
             if masked is not None:
                 yield masked
                 return
@@ -245,7 +245,7 @@ class Folds:
             return
         if self.put_off and not wish.trigger.emergency:
             return
-        if self._still_over() and (masked := self._mask_all()) is not None:
+        if self._still_over() and (masked := self._mask_all(wish.trigger)) is not None:
             yield masked
         after = self.tokens()
         if before - after >= self._policy.auto.min_saving * before:
@@ -426,7 +426,7 @@ class Folds:
         broken = self._llm_failures >= self._policy.llm.breaker_failures
         return "rules" if emergency or broken else self._policy.summary.strategy
 
-    def _mask_if_enough(self) -> ContextMasked | None:
+    def _mask_if_enough(self, trigger: Trigger) -> ContextMasked | None:
         """An epoch of masking, if that alone brings the view well below the trigger and pays for itself."""
         settings = self._policy.masking
         if not settings.enabled:
@@ -435,18 +435,18 @@ class Folds:
         target = int(settings.target_ratio * self._ledger.window / self._ledger.calibration)
         wanted = max(counted - target, int(settings.min_saving * counted))
         plan = self.mask_plan(wanted)
-        return self._lay_mask(plan, counted) if plan.freed >= wanted else None
+        return self._lay_mask(plan, counted, trigger) if plan.freed >= wanted else None
 
-    def _mask_all(self) -> ContextMasked | None:
+    def _mask_all(self, trigger: Trigger) -> ContextMasked | None:
         """Everything that may be masked, when folding was not enough."""
         if not self._policy.masking.enabled:
             return None
         plan = self.mask_plan(self._ledger.window, protected=0)
-        return self._lay_mask(plan, self._counted()) if plan.stubs else None
+        return self._lay_mask(plan, self._counted(), trigger) if plan.stubs else None
 
-    def _lay_mask(self, plan: masking.Plan, counted: int) -> ContextMasked:
-        scale = self._ledger.calibration
-        epoch = MaskEpoch(plan.stubs, round(counted * scale), round((counted - plan.freed) * scale), plan.metadata)
+    def _lay_mask(self, plan: masking.Plan, counted: int, trigger: Trigger) -> ContextMasked:
+        before, after = (round(size * self._ledger.calibration) for size in (counted, counted - plan.freed))
+        epoch = MaskEpoch(plan.stubs, before, after, plan.metadata, trigger.reason)
         return ContextMasked(self._note(epoch), epoch.tokens_before, epoch.tokens_after)
 
     def _counted(self) -> int:

@@ -22,7 +22,7 @@ from mycode.context.projection import Row, Shown
 from mycode.core.entries import Body, Entry, Log, Note
 from mycode.core.errors import ContextOverflow, InputError
 from mycode.core.events import ContextChanged, Event, Warned
-from mycode.core.messages import Message, ToolResult, ViewMessage
+from mycode.core.messages import AssistantMessage, Message, ToolResult, ViewMessage
 from mycode.core.models import Model, ModelInfo, TokenCounter, ToolSpec
 from mycode.core.summaries import (
     Category,
@@ -96,6 +96,7 @@ class ContextManager:
         self._redact = redact
         self._tool_count = len(tools)
         self._seq = 0
+        self._arrival: TriggerReason | None = None
         self._ledger = TokenLedger(policy, counter, info, system, tools)
         self._talk = Conversation(policy.summary, self._count, memory)
         self._folds = Folds(
@@ -115,6 +116,7 @@ class ContextManager:
     def restore(self, log: Log) -> None:
         """Takes up a conversation from its log, reading no more of it than the view needs."""
         self._seq = log.last_seq()
+        self._arrival = "resume" if self._seq else None
         self._folds.begin()
         self._ledger.forget()
         self._talk.restore(log, 2 * self._ledger.window)
@@ -122,6 +124,8 @@ class ContextManager:
     def append(self, message: Message) -> Entry:
         """Takes in a message: numbers it and counts its tokens, once. The caller writes the entry to the log."""
         self._seq += 1
+        if isinstance(message, AssistantMessage):
+            self._arrival = None
         tokens = budget.message_tokens(message, self._counter.count)
         entry = Entry(self._seq, self._new_id(), self._clock(), message, tokens, _sha256(message))
         self._talk.append(Row(entry.seq, message, tokens, entry.id, entry.at, entry.sha256))
@@ -233,11 +237,12 @@ class ContextManager:
     def due(self, reason: TriggerReason | None = None) -> Trigger | None:
         """Whether the past should be folded before the next request, and why.
 
+        Until the first answer after a resume or a switch to a smaller window, that is what a trigger is named by.
         Quiet after passes that brought nothing, until a tenth more has come in: what cannot be folded is cut by `fit`.
         """
         if reason != "manual" and self._folds.resigned():
             return None
-        trigger = policies.due(self._policy, self._folds.measure(self._folds.tokens()), reason)
+        trigger = policies.due(self._policy, self._folds.measure(self._folds.tokens()), reason or self._arrival)
         if trigger is not None and self._folds.put_off and not (trigger.emergency or reason == "manual"):
             return None
         return trigger
@@ -379,8 +384,11 @@ class ContextManager:
         return self._by_hand(body, f"Unpinned: {' '.join(text.split())[:80]}")
 
     def switch_model(self, info: ModelInfo) -> None:
-        """From now on the window is that of another model; ask `due("model_switch")` next."""
+        """From now on the window is that of another model; where it is smaller, a trigger is named `model_switch`."""
+        before = self._ledger.window
         self._ledger.switch(info)
+        if self._ledger.window < before:
+            self._arrival = "model_switch"
         self._folds.hope()
 
     # -- helpers ------------------------------------------------------------------------------------------------------

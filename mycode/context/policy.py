@@ -351,7 +351,7 @@ def due(policy: Policy, measure: Measure, reason: TriggerReason | None = None) -
     if reason == "manual":
         return Trigger("manual", measure.ratio, measure.tokens)
     if measure.tokens >= auto.emergency_ratio * measure.window or measure.tokens > measure.budget:
-        return Trigger("emergency", measure.ratio, measure.tokens, emergency=True)
+        return Trigger(reason or "emergency", measure.ratio, measure.tokens, emergency=True)
     if not auto.enabled or halted(policy, measure.depth):
         return None
     if measure.messages < auto.min_messages or not armed(policy, measure):

@@ -12,6 +12,21 @@ TriggerReason = Literal[
 ]
 
 
+def cause(reason: TriggerReason | None) -> str:
+    """What made a fold due beside the mere size, in a few words; empty where there is nothing more to say."""
+    match reason:
+        case "messages":
+            return "for their number"
+        case "overflow":
+            return "the provider found the request too long"
+        case "resume":
+            return "the session was resumed"
+        case "model_switch":
+            return "the new model's window is smaller"
+        case _:
+            return ""
+
+
 class Trigger(Struct, frozen=True):
     """Why the past is folded now: the clause that held, the measured ratio of tokens to window, and the tokens."""
 
@@ -120,13 +135,15 @@ class SummaryRecord(Struct, frozen=True, tag_field="kind", tag="summary"):
 class MaskEpoch(Struct, frozen=True, tag_field="kind", tag="mask"):
     """Old tool results shown as one line each from now on: seq of the result -> the line that stands in for it.
 
-    `metadata` holds what was counted and named in each of them (R6), by the same seqs; secrets are masked.
+    `metadata` holds what was counted and named in each of them (R6), by the same seqs; secrets are masked. `trigger`
+    is why it was done, unknown in logs of older versions.
     """
 
     stubs: dict[int, str]
     tokens_before: int = 0
     tokens_after: int = 0
     metadata: dict[int, dict[str, str | int | bool]] = {}
+    trigger: TriggerReason | None = None
 
 
 class Undo(Struct, frozen=True, tag_field="kind", tag="undo"):

@@ -21,7 +21,7 @@ from mycode.core.events import (
     Warned,
 )
 from mycode.core.messages import AssistantMessage, ToolResult, UserMessage
-from mycode.core.summaries import SummaryRecord
+from mycode.core.summaries import MaskEpoch, SummaryRecord
 from mycode.core.usage import Usage
 
 Line = dict[str, Any]
@@ -75,8 +75,10 @@ def lines(event: Event, *, partial: bool) -> list[Line]:
                 "post_tokens": record.tokens_after,
             }
             return [{"type": "system", "subtype": "compact_boundary", "compact_metadata": metadata}]
-        case ContextMasked(tokens_before=before, tokens_after=after):
-            return [{"type": "system", "subtype": "context_masked", "pre_tokens": before, "post_tokens": after}]
+        case ContextMasked(entry=entry, tokens_before=before, tokens_after=after):
+            reason = entry.body.trigger if isinstance(entry.body, MaskEpoch) else None
+            sizes = {"reason": reason, "pre_tokens": before, "post_tokens": after}
+            return [{"type": "system", "subtype": "context_masked", **sizes}]
         case Retrying():
             return [
                 {

@@ -29,7 +29,7 @@ from mycode.core.events import (
     Warned,
 )
 from mycode.core.messages import AssistantMessage
-from mycode.core.summaries import SummaryRecord
+from mycode.core.summaries import MaskEpoch, SummaryRecord, cause
 from mycode.core.usage import NO_USAGE
 from mycode.core.visible import in_json, plain
 from mycode.headless.envelope import Line, Opening, Outcome, denials, lines, result
@@ -170,11 +170,13 @@ def _progress(event: Event) -> str:
         case ToolFinished(call=call, result=result) if result.is_error:
             return f"  {call.name}: {(result.text.splitlines() or [''])[0]}"
         case SummaryStarted(messages=messages, trigger=trigger):
-            return f"· summarizing {messages} messages (context {trigger.ratio:.0%} full)"
+            why = cause(trigger.reason)
+            return f"· summarizing {messages} messages ({why and f'{why}; '}context {trigger.ratio:.0%} full)"
         case SummaryFinished(entry=entry) if isinstance(entry.body, SummaryRecord):
             return f"  summarized: {entry.body.tokens_before} -> {entry.body.tokens_after} tokens"
-        case ContextMasked(tokens_before=before, tokens_after=after):
-            return f"· older tool results shortened: {before} -> {after} tokens"
+        case ContextMasked(entry=entry, tokens_before=before, tokens_after=after):
+            why = cause(entry.body.trigger) if isinstance(entry.body, MaskEpoch) else ""
+            return f"· older tool results shortened{why and f' ({why})'}: {before} -> {after} tokens"
         case Retrying(attempt=attempt, attempts=attempts, delay=delay, error=error):
             return f"· {error} Trying again in {delay:.0f} s ({attempt} of {attempts})"
         case Warned(text=text):

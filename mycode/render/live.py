@@ -37,7 +37,6 @@ from mycode.core.tools import TodoDisplay, TodoItem
 from mycode.core.visible import one_line, plain
 from mycode.render import transcript
 from mycode.render.blocks import Block, MarkdownStream
-from mycode.render.numbers import tokens
 from mycode.render.panels.summary import summary_panel
 from mycode.render.screen import Canvas
 from mycode.render.theme import code_theme
@@ -107,9 +106,7 @@ class Live:
             case ApprovalGiven():
                 self.label = self._at_work()
             case ContextMasked():
-                saved = max(0, event.tokens_before - event.tokens_after)
-                freed = f"Old tool results are shown short now: {tokens(saved)} tokens freed."
-                return [transcript.notice(freed, plain_text=flat)]
+                return [transcript.masked(event, plain_text=flat)]
             case SummaryStarted():
                 self.label = "Summarizing"
                 if self._notify == "off" and event.trigger.reason != "manual":

@@ -6,12 +6,12 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from mycode.core.events import Retrying, SummaryFinished, SummaryStarted, ToolFinished, TurnEnded
-from mycode.core.summaries import SummaryRecord
+from mycode.core.events import ContextMasked, Retrying, SummaryFinished, SummaryStarted, ToolFinished, TurnEnded
+from mycode.core.summaries import MaskEpoch, SummaryRecord, cause
 from mycode.core.tools import CommandDisplay, DiffDisplay, Display, TextDisplay, TodoDisplay, TodoItem
 from mycode.core.visible import one_line, plain
 from mycode.render import diff
-from mycode.render.numbers import duration, percent_less, tokens
+from mycode.render.numbers import duration, percent, percent_less, tokens
 
 OUTPUT_LINES = 6
 DIFF_LINES = 24
@@ -98,8 +98,21 @@ def retrying(event: Retrying, *, plain_text: bool = False) -> Text:
 
 
 def summary_started(event: SummaryStarted, *, plain_text: bool = False) -> Text:
-    why = "" if event.trigger.reason == "manual" else f" ({event.trigger.reason.replace('_', ' ')})"
-    return notice(f"Summarizing {event.messages} messages{why} …", plain_text=plain_text)
+    reason = event.trigger.reason
+    why = "; ".join(part for part in (cause(reason), f"context {percent(event.trigger.ratio)} full") if part)
+    return notice(
+        f"Summarizing {event.messages} messages{'' if reason == 'manual' else f' ({why})'} …", plain_text=plain_text
+    )
+
+
+def masked(event: ContextMasked, *, plain_text: bool = False) -> Text:
+    """What masking freed, and why it was done."""
+    saved = max(0, event.tokens_before - event.tokens_after)
+    why = cause(event.entry.body.trigger) if isinstance(event.entry.body, MaskEpoch) else ""
+    return notice(
+        f"Old tool results are shown short now{why and f' ({why})'}: {tokens(saved)} tokens freed.",
+        plain_text=plain_text,
+    )
 
 
 def summary_finished(event: SummaryFinished, *, plain_text: bool = False) -> Text:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from mycode.context.policy import Auto, Keep, Masking, Policy, ToolResults, Window
 from mycode.core.errors import ContextOverflow
 from mycode.core.events import ContextMasked, SummaryFinished, Warned
 from mycode.core.messages import AssistantMessage, ToolResult, UserMessage
-from mycode.core.summaries import SummaryRecord
+from mycode.core.summaries import MaskEpoch, SummaryRecord, Trigger
 from mycode.core.usage import Usage
 from tests.support.context_doubles import Chat, call, model_info
 
@@ -145,14 +147,27 @@ async def test_an_overflow_that_names_nothing_still_makes_the_next_request_small
     assert sum(len(m.text) for m in chat.manager.fit()) < 0.8 * before
 
 
-def test_a_switch_to_a_smaller_window_is_noticed():
+@pytest.mark.parametrize("window", [20_000, 50_000])
+def test_a_switch_to_a_smaller_window_is_what_a_summary_is_made_for(window: int):
     chat = Chat(200_000)
     chat.turns(20, size=8_000)
-    assert chat.manager.due("model_switch") is None
-    chat.manager.switch_model(model_info(50_000))
-    trigger = chat.manager.due("model_switch")
+    assert chat.manager.due() is None
+    chat.manager.switch_model(model_info(window))
+    tokens = chat.manager.usage().tokens
+    assert chat.manager.due() == Trigger("model_switch", tokens / window, tokens, emergency=window == 20_000)
+    chat.say(AssistantMessage("And on it goes."))
+    trigger = chat.manager.due()
     assert trigger is not None
-    assert trigger.reason in {"model_switch", "emergency"}
+    assert trigger.reason == ("emergency" if window == 20_000 else "ratio")
+
+
+def test_a_switch_to_a_larger_window_is_no_reason():
+    chat = Chat(29_000)
+    chat.turns(12, size=8_000)
+    chat.manager.switch_model(model_info(30_000))
+    trigger = chat.manager.due()
+    assert trigger is not None
+    assert trigger.reason == "ratio"
 
 
 def test_calibration_is_learned_slowly_and_kept_by_model():
@@ -180,11 +195,12 @@ async def test_a_resumed_session_that_is_too_full_folds_on_the_question():
     chat = Chat(200_000)
     chat.turns(40, size=4_000)
     again = chat.again(window=40_000)
-    trigger = again.manager.due("resume")
+    trigger = again.manager.due()
     assert trigger is not None
-    events = await again.fold(trigger)
-    assert any(isinstance(e, SummaryFinished | ContextMasked) for e in events)
-    assert again.manager.due("resume") is None
+    assert trigger.reason == "resume"
+    bodies = [e.entry.body for e in await again.fold(trigger) if isinstance(e, SummaryFinished | ContextMasked)]
+    assert {body.trigger for body in bodies if isinstance(body, SummaryRecord | MaskEpoch)} == {"resume"}
+    assert again.manager.due() is None
 
 
 async def test_a_long_session_is_resumed_without_reading_all_of_it():
@@ -200,7 +216,7 @@ async def test_a_long_session_without_folds_is_read_from_its_end_and_the_rest_at
     chat.turns(1_000, size=1_000)
     again = chat.again(window=16_000)
     assert len(again.log.was_read) < 1_000
-    trigger = again.manager.due("resume")
+    trigger = again.manager.due()
     assert trigger is not None
     events = await again.fold(trigger)
     record = next(e.entry.body for e in events if isinstance(e, SummaryFinished))

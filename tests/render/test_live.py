@@ -169,7 +169,7 @@ def test_an_automatic_summary_is_told_in_one_line_and_one_by_hand_is_left_to_its
     automatic = screen(SummaryStarted(Trigger("ratio", 0.8, 1), 30), finished("ratio"), width=200)
 
     assert automatic == (
-        "· Summarizing 30 messages (ratio) …\n"
+        "· Summarizing 30 messages (context 80 % full) …\n"
         "· Messages m1-m30 are summarized now: 10k → 3k tokens (70 % less). Nothing is lost: /summaries shows it,"
         " /history --full all of it, /summarize --undo takes it back.\n"
     )
