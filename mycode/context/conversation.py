@@ -13,7 +13,7 @@ from mycode.context.live_view import LiveView, Sums
 from mycode.context.past import Past
 from mycode.context.policy import Summary
 from mycode.context.projection import Laid, Row, Shown
-from mycode.core.entries import Body, Entry, Log, Note
+from mycode.core.entries import Body, Entry, Log, Note, Purge
 from mycode.core.messages import AssistantMessage, ContextNote, ToolCall, ToolResult, ViewMessage
 from mycode.core.summaries import Drop, MaskEpoch, Pin, SummaryRecord, Undo
 
@@ -151,9 +151,15 @@ class Conversation:
                 continue
             if isinstance(entry.body, Undo):
                 undone.add(entry.body.target)
-            elif not isinstance(entry.body, Pin):
+            elif not isinstance(entry.body, Pin | Purge):
                 return entry
         return None
+
+    def can_lift(self, seq: int) -> bool:
+        """Whether the view without this overlay shows nothing that was purged."""
+        laid = projection.lay(entry for entry in self._overlays if entry.seq != seq)
+        carried = carried_by(laid.head.record) if laid.head is not None else 0
+        return not projection.shows_purged(laid) and not any(first <= carried <= last for first, last in laid.purged)
 
     def _answered(self, row: Row) -> ToolCall | None:
         """The call that a result answers: one of the newest answer's, and each only once."""
@@ -251,7 +257,7 @@ def is_overlay(body: Body) -> bool:
     """Whether a row of the log changes the view without being a message."""
     if isinstance(body, Note):
         return body.name in {projection.RESTORED, projection.UNPINNED}
-    return isinstance(body, SummaryRecord | MaskEpoch | Drop | Pin | Undo)
+    return isinstance(body, SummaryRecord | MaskEpoch | Drop | Pin | Undo | Purge)
 
 
 def carried_by(record: SummaryRecord) -> int:

@@ -329,10 +329,18 @@ class ContextManager:
     # -- by hand ------------------------------------------------------------------------------------------------------
 
     def undo(self) -> ContextChanged | None:
-        """Takes back the newest summary, masking or hand-made change of the view; None if there is none."""
+        """Takes back the newest summary, masking or hand-made change of the view; None if there is none.
+
+        A summary stays where its originals were purged: there is nothing to show in its place.
+        """
         entry = self._talk.newest_undoable()
         if entry is None:
             return None
+        if not self._talk.can_lift(entry.seq):
+            message = (
+                "This summary cannot be undone: originals under it were purged. /history --audit tells when and why."
+            )
+            raise InputError(message)
         names = {SummaryRecord: "summary", MaskEpoch: "masking of old results", Drop: "leaving out of messages"}
         text = names.get(type(entry.body), "change by hand")
         self._folds.forget_prepared()

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
 from mycode.context.projection import Row
-from mycode.core.entries import Entry, Log
+from mycode.core.entries import Entry, Log, Purged
 from mycode.core.messages import AssistantMessage, ToolCall, ToolResult
 
 
@@ -94,7 +94,7 @@ class Past:
 
 def _rows(entries: Iterable[Entry]) -> Iterator[Row]:
     for entry in entries:
-        if (message := entry.message) is not None:
+        if (message := entry.message) is not None and not isinstance(entry.body, Purged):
             yield Row(entry.seq, message, entry.tokens, entry.id, entry.at, entry.sha256)
 
 

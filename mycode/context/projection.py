@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mycode.core.entries import Entry, Note
+from mycode.core.entries import Entry, Note, Purge
 from mycode.core.messages import AssistantMessage, ContextNote, Message, ToolResult, UserMessage, ViewMessage
 from mycode.core.summaries import Drop, MaskEpoch, Pin, SummaryRecord, Undo
 
@@ -42,7 +42,8 @@ class Region(Struct, frozen=True):
 class Laid(Struct, frozen=True):
     """Everything that lies over the log now: disjoint regions in order, stubs and marks by seq, pins by entry seq.
 
-    `epoch` is the seq of the newest overlay that changed what was already sent.
+    `epoch` is the seq of the newest overlay that changed what was already sent; `purged` are ranges of messages whose
+    text is gone.
     """
 
     regions: tuple[Region, ...] = ()
@@ -53,6 +54,7 @@ class Laid(Struct, frozen=True):
     unpinned: frozenset[str] = frozenset()
     epoch: int = 0
     summaries: int = 0
+    purged: tuple[tuple[int, int], ...] = ()
 
     @property
     def head(self) -> Region | None:
@@ -82,6 +84,7 @@ def lay(overlays: Iterable[Entry]) -> Laid:
     shrunk: set[int] = set()
     pins: list[tuple[int, Pin]] = []
     unpinned: set[str] = set()
+    purged: list[tuple[int, int]] = []
     epoch = 0
     number = 0
     for entry in entries:
@@ -111,10 +114,27 @@ def lay(overlays: Iterable[Entry]) -> Laid:
                 epoch = entry.seq
             case Pin():
                 pins.append((entry.seq, body))
+            case Purge():
+                purged += body.ranges
             case _:
                 pass
     return Laid(
-        tuple(regions), stubs, frozenset(dropped), frozenset(shrunk), tuple(pins), frozenset(unpinned), epoch, number
+        tuple(regions),
+        stubs,
+        frozenset(dropped),
+        frozenset(shrunk),
+        tuple(pins),
+        frozenset(unpinned),
+        epoch,
+        number,
+        tuple(purged),
+    )
+
+
+def shows_purged(laid: Laid) -> bool:
+    """Whether a view would have to show messages whose text is gone."""
+    return any(
+        not any(region.start <= first and last <= region.end for region in laid.regions) for first, last in laid.purged
     )
 
 

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Iterable
 
-from mycode.core.entries import Entry
+from mycode.core.entries import Entry, Purged
 from mycode.core.errors import SessionError
 from mycode.core.patterns import pattern
+from mycode.core.summaries import SummaryRecord
 from mycode.core.tools import Found
 from mycode.session.entries import role_of, text_of
 from mycode.session.search import snippet
@@ -38,7 +39,10 @@ class SessionArchive:
         return found + tuple(Found(f"t{number}", "text", snippet(text, [words]), 0.0) for number, text in texts)
 
     def expand(self, handle: str) -> str:
-        """The original behind `m12`, `m12-m30`, `s3` or `t7`, byte for byte; several messages get a line above each."""
+        """The original behind `m12`, `m12-m30`, `s3` or `t7`, byte for byte; several messages get a line above each.
+
+        Where the original was purged, a sentence says so and names the summary that stands for it.
+        """
         match = _HANDLE.fullmatch(handle)
         if match is None or (match[3] and match[1].lower() != "m"):
             message = f"{handle!r} is no handle. Handles look like m12, m12-m30, s3 or t7."
@@ -54,7 +58,15 @@ class SessionArchive:
         if entry is None:
             message = f"There is no message m{number} in this session."
             raise SessionError(message)
+        if isinstance(entry.body, Purged) and (number := self._number_of(entry.body.summary)):
+            return f"{entry.body.text}; summary s{number} stands for it"
         return text_of(entry.body)
+
+    def _number_of(self, record_id: str) -> int:
+        """The number of a summary by its id; 0 if there is none."""
+        found = self._store.log(self.session_id).marked("summary")
+        ids = [entry.body.id for entry in found if isinstance(entry.body, SummaryRecord)]
+        return ids.index(record_id) + 1 if record_id in ids else 0
 
     def _summary(self, number: int) -> str:
         found = self._store.log(self.session_id).marked("summary")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from mycode.core.entries import Entry
+from mycode.core.entries import Entry, Purge, Purged
 from mycode.core.messages import AssistantMessage, ToolResult, UserMessage
 from mycode.core.summaries import SummaryRecord, Undo
 from mycode.session.entries import encode_body, sha256_of
@@ -20,6 +20,9 @@ def verify(log: SessionLog) -> list[str]:
 def _faults(log: SessionLog) -> Iterator[str]:
     expected, tokens, messages = 1, 0, 0
     open_calls: dict[str, int] = {}
+    purges = [entry.body for entry in log.marked("purge") if isinstance(entry.body, Purge)]
+    told = [places for body in purges for places in body.ranges]
+    pins = {seq for body in purges for seq in body.pins}
     for entry in log.read(1):
         if entry.seq != expected:
             yield f"Entries {expected} to {entry.seq - 1} are missing."
@@ -28,6 +31,11 @@ def _faults(log: SessionLog) -> Iterator[str]:
             yield f"Entry {entry.seq} is not what was written: its hash differs."
         if entry.message is not None:
             tokens, messages = tokens + entry.tokens, messages + 1
+        was_told = entry.seq in pins or any(first <= entry.seq <= last for first, last in told)
+        if isinstance(entry.body, Purged) and not was_told:
+            yield f"The text of entry {entry.seq} is gone, and no purge tells of it."
+        elif was_told and not isinstance(entry.body, Purged) and (entry.message is not None or entry.seq in pins):
+            yield f"Entry {entry.seq} is told to be purged and is not."
         yield from _calls(entry, open_calls)
         yield from _pointers(entry)
     if log.last_seq() != expected - 1:
@@ -38,12 +46,13 @@ def _faults(log: SessionLog) -> Iterator[str]:
 
 def _calls(entry: Entry, open_calls: dict[str, int]) -> Iterator[str]:
     match entry.body:
-        case UserMessage():
+        case UserMessage() | Purged(role="user"):
             open_calls.clear()
+        case Purged(role="assistant"):
+            # It went together with the results of its calls.
+            yield from _unanswered(open_calls)
         case AssistantMessage(tool_calls=calls):
-            for call_id, seq in open_calls.items():
-                yield f"Call {call_id} of entry {seq} has no result."
-            open_calls.clear()
+            yield from _unanswered(open_calls)
             open_calls.update((call.id, entry.seq) for call in calls)
         case ToolResult(call_id=call_id):
             if open_calls.pop(call_id, None) is None:
@@ -52,10 +61,18 @@ def _calls(entry: Entry, open_calls: dict[str, int]) -> Iterator[str]:
             pass
 
 
+def _unanswered(open_calls: dict[str, int]) -> Iterator[str]:
+    for call_id, seq in open_calls.items():
+        yield f"Call {call_id} of entry {seq} has no result."
+    open_calls.clear()
+
+
 def _pointers(entry: Entry) -> Iterator[str]:
     match entry.body:
         case SummaryRecord(covers=(first, last)) if not 1 <= first <= last < entry.seq:
             yield f"The summary in entry {entry.seq} covers entries {first} to {last}, which are not all before it."
+        case Purge(ranges=ranges) if any(not 1 <= first <= last < entry.seq for first, last in ranges):
+            yield f"The purge in entry {entry.seq} names entries that are not all before it."
         case Undo(target=target) if not 1 <= target < entry.seq:
             yield f"Entry {entry.seq} undoes entry {target}, which is not before it."
         case _:

@@ -1,13 +1,22 @@
-"""How a session goes away for good, but for what its forks still need."""
+"""How a session, or the originals under its summaries, go away for good, but for what forks still need."""
+
+from __future__ import annotations
 
 import sqlite3
 from contextlib import suppress
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
+from mycode.core.entries import Purged
 from mycode.core.errors import SessionError
 from mycode.session import locks
 from mycode.session.database import Database
+from mycode.session.entries import encode_body, sha256_of, text_of
+from mycode.session.log import SessionLog
 from mycode.session.search import SearchIndex
+from mycode.session.texts import Texts
+
+if TYPE_CHECKING:
+    from mycode.session.purging import Plan
 
 
 def delete(database: Database, index: SearchIndex, number: int, session_id: str, token: str) -> None:
@@ -23,6 +32,54 @@ def delete(database: Database, index: SearchIndex, number: int, session_id: str,
     # The write-ahead log still holds the old pages; readers elsewhere may delay this, it does no harm.
     with suppress(SessionError):
         database.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def purge(connection: sqlite3.Connection, database: Database, index: SearchIndex, plan: Plan) -> None:
+    """Puts in the place of each original what is left of it, and takes its words and kept texts away.
+
+    Inside the caller's transaction. Afterwards the file may still hold the bytes somewhere unused: `wipe` it.
+    """
+    connection.execute("PRAGMA secure_delete=ON")
+    log = SessionLog(database, plan.number)
+    for row in plan.rows:
+        _replace(connection, index, log.owner(row.seq), row.seq, row.left)
+    for told in plan.told:
+        log = SessionLog(database, told.number)
+        for seq in told.body.pins:
+            entry = log.entry(seq)
+            if entry is not None and not isinstance(entry.body, Purged):
+                copy = Purged("pin", told.body.at, len(text_of(entry.body)), entry.sha256)
+                _replace(connection, index, log.owner(seq), seq, copy)
+    Texts(database).remove(connection, plan.number, [text.number for text in plan.texts])
+    connection.execute("INSERT OR REPLACE INTO settings VALUES ('unwiped', 1)")
+
+
+def wipe(database: Database, index: SearchIndex) -> bool:
+    """Writes the file anew if originals were purged since the last time, so that none of their bytes are left in it.
+
+    Returns False where another process was in the way: it is still to be done.
+    """
+    if database.read_only or database.row("SELECT 1 FROM settings WHERE name = 'unwiped' AND value = 1") is None:
+        return True
+    try:
+        with database.write() as connection:
+            index.compact(connection)
+        database.rows("VACUUM")
+        with database.write() as connection:
+            connection.execute("DELETE FROM settings WHERE name = 'unwiped'")
+        busy = database.row("PRAGMA wal_checkpoint(TRUNCATE)")
+    except SessionError:
+        return False
+    return busy is None or busy[0] == 0
+
+
+def _replace(connection: sqlite3.Connection, index: SearchIndex, session: int, seq: int, left: Purged) -> None:
+    found = connection.execute("SELECT n, body FROM entries WHERE session = ? AND seq = ?", (session, seq)).fetchone()
+    index.take_out(connection, [found])
+    body = encode_body(left)
+    connection.execute(
+        "UPDATE entries SET body = ?, sha256 = ? WHERE n = ?", (body.decode(), sha256_of(body), found[0])
+    )
 
 
 def _purge(connection: sqlite3.Connection, index: SearchIndex, session: int) -> int | None:

@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from mycode.core.entries import Body, Checkpoint, Entry, Grant, Note, Unknown
+from mycode.core.entries import Body, Checkpoint, Entry, Grant, Note, Purge, Purged, Unknown
 from mycode.core.messages import AssistantMessage, ToolResult, UserMessage
 from mycode.core.summaries import Drop, MaskEpoch, Pin, SummaryRecord, Undo
 
@@ -30,6 +30,8 @@ _Known = (
     | Grant
     | Checkpoint
     | Note
+    | Purged
+    | Purge
 )
 _decoder: msgspec.json.Decoder[Body] = msgspec.json.Decoder(_Known)
 _encoder = msgspec.json.Encoder()
@@ -86,6 +88,8 @@ def role_of(body: Body) -> str:
         return body.name
     if isinstance(body, Unknown):
         return "unknown"
+    if isinstance(body, Purged):
+        return body.role
     return str(type(body).__struct_config__.tag)
 
 
@@ -95,7 +99,7 @@ def sort_of(body: Body) -> Sort:
     Resuming reads all overlays, so what comes with every turn (grants, checkpoints, totals) is not among them.
     """
     match body:
-        case UserMessage() | AssistantMessage() | ToolResult():
+        case UserMessage() | AssistantMessage() | ToolResult() | Purged(role="user" | "assistant" | "tool"):
             return MESSAGE
         case Grant() | Checkpoint() | Unknown() | Note(name="turn_ended"):
             return BOOKKEEPING
@@ -104,9 +108,12 @@ def sort_of(body: Body) -> Sort:
 
 
 def text_of(body: Body) -> str:
-    """What a person would look for in it: the words said, the calls made, a summary's prose, a pin. Byte-exact."""
+    """What a person would look for in it: the words said, the calls made, a summary's prose, a pin. Byte-exact.
+
+    Of what was purged it is the sentence that says so.
+    """
     match body:
-        case UserMessage(text=text) | ToolResult(text=text) | Pin(text=text):
+        case UserMessage(text=text) | ToolResult(text=text) | Pin(text=text) | Purged(text=text) | Purge(text=text):
             return text
         case AssistantMessage(text=text, tool_calls=calls):
             made = "\n".join(f"{call.name} {call.arguments}" for call in calls)

@@ -60,6 +60,10 @@ class SessionLog:
         end = head.end if head is not None else 0
         return [*(entry for entry in places if entry.seq <= end), *self._forward(_OVERLAYS, end + 1, None)]
 
+    def every_overlay(self) -> list[Entry]:
+        """All of them, whole, also those that no view needs."""
+        return list(self._forward(_OVERLAYS, 1, None))
+
     def newest(self, stop: int | None = None) -> Iterator[Entry]:
         """Messages with seq < stop, newest first, a page at a time."""
         for session, low, high in reversed(list(self._spans(1, stop))):

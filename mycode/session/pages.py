@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 
-from mycode.core.entries import Entry
+from mycode.core.entries import Entry, Purge, Purged
 from mycode.core.messages import AssistantMessage, ToolCall, ToolResult, UserMessage
 from mycode.core.summaries import SummaryRecord
 from mycode.core.visible import one_line, plain
@@ -23,6 +23,9 @@ h2{font-size:1rem;margin:1.8rem 0 .4rem}h2 small{color:#6a737d;font-weight:400}
 @media(prefers-color-scheme:dark){body{color:#d8dee4;background:#16191d}pre{background:#20252b}
 .error pre{background:#3a2323}}
 """
+
+
+_WHO = {"user": "You", "assistant": "mycode", "tool": "Result"}
 
 
 def markdown(info: SessionInfo, entries: Iterable[Entry], redact: Redact) -> Iterator[str]:
@@ -50,6 +53,10 @@ def markdown(info: SessionInfo, entries: Iterable[Entry], redact: Redact) -> Ite
                 summaries += 1
                 title = f"Summary s{summaries} of m{record.covers[0]}-m{record.covers[1]}"
                 yield f"\n**{title}** · {_mark(entry)}\n\n{_quoted(safe(text_of(record)))}\n"
+            case Purged(text=text) if entry.message is not None:
+                yield f"\n## {_WHO[entry.body.role]}\n\n{_mark(entry)}\n\n*{text}*\n"
+            case Purge(text=text):
+                yield f"\n*{safe(text)}* · {_mark(entry)}\n"
             case _:
                 pass
 
@@ -88,6 +95,10 @@ def html(info: SessionInfo, entries: Iterable[Entry], redact: Redact) -> Iterato
                 summaries += 1
                 name = f"Summary s{summaries} of m{record.covers[0]}-m{record.covers[1]}"
                 yield f'{_heading(name, entry)}<div class="summary">{safe(text_of(record))}</div>\n'
+            case Purged(text=text) if entry.message is not None:
+                yield f"{_heading(_WHO[entry.body.role], entry)}<p><em>{text}</em></p>\n"
+            case Purge(text=text):
+                yield f"<p><em>{safe(text)}</em> <small>{_mark(entry)}</small></p>\n"
             case _:
                 pass
     yield "</body></html>\n"

@@ -7,6 +7,7 @@ from typing import cast
 
 import msgspec
 
+from mycode.core.entries import Purge, Purged
 from mycode.core.tools import Found
 from mycode.session.database import Database, Row
 from mycode.session.entries import decode_body, text_of
@@ -24,7 +25,7 @@ _INDEXED = """SELECT e.session, e.seq, e.role, e.at, e.body FROM words JOIN entr
         WHERE e.session = json_extract(s.value, '$[0]') AND e.seq <= json_extract(s.value, '$[1]')))
     ORDER BY words.rank LIMIT :limit"""
 _SCANNED = """SELECT e.session, e.seq, e.role, e.at, e.body FROM entries e
-    WHERE e.sort <> 0 AND e.body LIKE :query ESCAPE '\\'
+    WHERE e.sort <> 0 AND e.body LIKE :query ESCAPE '\\' AND e.body NOT LIKE '{"kind":"purge%'
     AND (:spans IS NULL OR EXISTS (SELECT 1 FROM json_each(:spans) s
         WHERE e.session = json_extract(s.value, '$[0]') AND e.seq <= json_extract(s.value, '$[1]')))
     ORDER BY e.n DESC LIMIT :limit"""
@@ -77,15 +78,22 @@ class SearchIndex:
         rows = connection.execute(
             "SELECT n, body FROM entries WHERE session = ? AND seq > ? AND n <= ? AND sort <> 0", (session, after, done)
         )
-        connection.executemany(
-            "INSERT INTO words(words, rowid, text) VALUES ('delete', ?, ?)",
-            [(n, indexed) for n, body in rows if (indexed := _indexed(body))],
-        )
+        self.take_out(connection, rows)
         # Numbers at the end are given out again; those rows must not count as indexed.
         connection.execute(
             """UPDATE settings SET value = min(value, (SELECT coalesce(max(n), 0) FROM entries
                 WHERE NOT (session = ? AND seq > ?))) WHERE name = 'indexed'""",
             (session, after),
+        )
+
+    def take_out(self, connection: sqlite3.Connection, rows: Iterable[tuple[int, str]]) -> None:
+        """Takes rows (their number in the table, their body) out of the index, before they are changed or deleted."""
+        done = self._done()
+        if not done or not self._available():
+            return
+        connection.executemany(
+            "INSERT INTO words(words, rowid, text) VALUES ('delete', ?, ?)",
+            [(n, indexed) for n, body in rows if n <= done and (indexed := _indexed(body))],
         )
 
     def compact(self, connection: sqlite3.Connection) -> None:
@@ -160,7 +168,9 @@ def snippet(text: str, terms: Iterable[str]) -> str:
 
 
 def _indexed(body: str) -> str:
-    text = text_of(decode_body(body.encode()))[:_LONGEST]
+    decoded = decode_body(body.encode())
+    # Nobody looks for the words of our own sentence.
+    text = "" if isinstance(decoded, Purged | Purge) else text_of(decoded)[:_LONGEST]
     return text.encode("utf-8", "replace").decode()
 
 

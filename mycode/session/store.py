@@ -1,14 +1,17 @@
 """Where sessions are kept: rows that are only ever added, one transaction each, on disk before anybody sees them."""
 
+from __future__ import annotations
+
 import os
+import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct
 
-from mycode.core.entries import Body, Entry
+from mycode.core.entries import Body, Entry, Purge, Purged
 from mycode.core.errors import SessionError
 from mycode.core.tools import Found
 from mycode.session import locks
@@ -17,6 +20,9 @@ from mycode.session.entries import MESSAGE, brief_of, encode_body, role_of, sha2
 from mycode.session.log import SessionLog
 from mycode.session.search import SearchIndex
 from mycode.session.texts import Texts
+
+if TYPE_CHECKING:
+    from mycode.session.purging import Plan, Rule, Told
 
 LONGEST_NAME = 100
 
@@ -93,44 +99,56 @@ class Store:
         """
         number = self.number(session_id)
         with self.database.write() as connection:
-            row = connection.execute(
-                "SELECT s.last_seq, s.messages, s.tokens, l.token FROM sessions s "
-                "LEFT JOIN locks l ON l.session = s.n WHERE s.n = ? AND s.deleted = 0",
-                (number,),
-            ).fetchone()
-            if row is None:
-                message = f"Session {session_id} was deleted while it was open. Start a new one with /clear."
-                raise SessionError(message)
-            last, messages, tokens, holder = row
-            if holder != self._token:
-                # Not taken yet, or taken away by somebody since.
-                locks.claim(connection, number, session_id, self._token)
-            rows = []
-            for entry in entries:
-                if entry.seq != last + 1:
-                    message = f"Session {session_id} is at entry {last}: entry {entry.seq} does not follow it."
-                    raise SessionError(message)
-                last = entry.seq
-                sort, body = sort_of(entry.body), encode_body(self._kept(entry.body))
-                if sort == MESSAGE:
-                    messages, tokens = messages + 1, tokens + entry.tokens
-                rows.append(
-                    (
-                        number, entry.seq, entry.id, entry.at, sort, role_of(entry.body), entry.tokens, tokens,
-                        messages, sha256_of(body), brief_of(entry.body), body.decode(),
-                    )
-                )  # fmt: skip
-            connection.executemany(
-                "INSERT INTO entries(session, seq, id, at, sort, role, tokens, sum_tokens, sum_messages, sha256, "
-                "brief, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                rows,
-            )
-            connection.execute(
-                "UPDATE sessions SET last_seq = ?, messages = ?, tokens = ?, updated = ?, "
-                "title = CASE WHEN title = '' THEN ? ELSE title END WHERE n = ?",
-                (last, messages, tokens, self._clock(), clean(title or ""), number),
-            )
+            self._insert(connection, number, session_id, entries, title)
         self._held.add(number)
+
+    def _insert(
+        self,
+        connection: sqlite3.Connection,
+        number: int,
+        session_id: str,
+        entries: Sequence[Entry],
+        title: str | None = None,
+    ) -> None:
+        row = connection.execute(
+            "SELECT s.last_seq, s.messages, s.tokens, l.token FROM sessions s "
+            "LEFT JOIN locks l ON l.session = s.n WHERE s.n = ? AND s.deleted = 0",
+            (number,),
+        ).fetchone()
+        if row is None:
+            message = f"Session {session_id} was deleted while it was open. Start a new one with /clear."
+            raise SessionError(message)
+        last, messages, tokens, holder = row
+        if holder != self._token:
+            # Not taken yet, or taken away by somebody since.
+            locks.claim(connection, number, session_id, self._token)
+        rows = []
+        for entry in entries:
+            if entry.seq != last + 1:
+                message = f"Session {session_id} is at entry {last}: entry {entry.seq} does not follow it."
+                raise SessionError(message)
+            last = entry.seq
+            sort, body = sort_of(entry.body), encode_body(self._kept(entry.body))
+            if sort == MESSAGE:
+                messages, tokens = messages + 1, tokens + entry.tokens
+            rows.append(
+                (
+                    number, entry.seq, entry.id, entry.at, sort, role_of(entry.body), entry.tokens, tokens,
+                    messages, sha256_of(body), brief_of(entry.body), body.decode(),
+                )
+            )  # fmt: skip
+        connection.executemany(
+            "INSERT INTO entries(session, seq, id, at, sort, role, tokens, sum_tokens, sum_messages, sha256, "
+            "brief, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            rows,
+        )
+        # The number of a text that was purged is never given to another.
+        texts = max((text.number for e in entries if isinstance(e.body, Purge) for text in e.body.texts), default=0)
+        connection.execute(
+            "UPDATE sessions SET last_seq = ?, messages = ?, tokens = ?, updated = ?, texts = max(texts, ?), "
+            "title = CASE WHEN title = '' THEN ? ELSE title END WHERE n = ?",
+            (last, messages, tokens, self._clock(), texts, clean(title or ""), number),
+        )
 
     def claim(self, session_id: str, *, steal: bool = False) -> None:
         """Takes a session for writing; raises `SessionHeld` when a living process has it and it is not stolen."""
@@ -222,6 +240,7 @@ class Store:
             message = f"Session {session_id} has entries 1 to {log.last_seq()}; it cannot be forked at {at_seq}."
             raise SessionError(message)
         origin = self.info(session_id)
+        first = self._first_of_fork(session_id, at_seq)
         tokens, messages = log.sums(at_seq)
         base = log.owner(at_seq)
         fork_id, now = new_id(), self._clock()
@@ -238,9 +257,20 @@ class Store:
             ).lastrowid  # fmt: skip
             assert number is not None
             locks.claim(connection, number, fork_id, self._token)
+            self._insert(connection, number, fork_id, first)
         self._numbers[fork_id] = number
         self._held.add(number)
         return fork_id
+
+    def _first_of_fork(self, session_id: str, at_seq: int) -> list[Entry]:
+        """What a fork begins with: nothing, unless originals were purged since."""
+        log = self.log(session_id)
+        if not log.marked("purge", newest=1):
+            return []
+        from mycode.session.purging import bodies_at_fork
+
+        bodies = bodies_at_fork(log, at_seq)
+        return [Entry(seq, new_id(), self._clock(), body) for seq, body in enumerate(bodies, at_seq + 1)]
 
     def origin(self, session_id: str) -> str:
         """The session that this one was forked from first; itself if it is no fork."""
@@ -259,6 +289,38 @@ class Store:
         deletion.delete(self.database, self._index, number, session_id, self._token)
         del self._numbers[session_id]
         self._held.discard(number)
+
+    def plan_purge(self, session_id: str, rule: Rule) -> Plan:
+        """What `purge` would remove now; changes nothing."""
+        return self._plan(session_id, rule, "")
+
+    def purge(self, session_id: str, rule: Rule, *, why: str, numbered: Callable[[Purge], Entry] | None = None) -> Plan:
+        """Removes the text of originals that lie under a summary in force, for good: all of them, or none.
+
+        One transaction, which also adds the entry that tells of it, numbered by `numbered` if the session is open.
+        Call `wipe` afterwards. Raises `SessionHeld` if another process has the session.
+        """
+        from mycode.session import deletion
+
+        number = self.number(session_id)
+        with self.database.write() as connection:
+            locks.claim(connection, number, session_id, self._token)
+            plan = self._plan(session_id, rule, why)
+            if plan.rows:
+                deletion.purge(connection, self.database, self._index, plan)
+                for told in plan.told:
+                    mine = told.number == number and numbered is not None
+                    entry = numbered(told.body) if mine and numbered else self._next(told)
+                    self._insert(connection, told.number, told.session_id, (entry,))
+                    self._held.add(told.number)
+        self._held.add(number)
+        return plan
+
+    def wipe(self) -> bool:
+        """Overwrites what purged rows left in the file; False if another process was in the way: to be repeated."""
+        from mycode.session import deletion
+
+        return deletion.wipe(self.database, self._index)
 
     def search(self, query: str, *, session_id: str | None = None, limit: int = 20) -> tuple[Found, ...]:
         """Where words stand, best first: in one session with its shared past, or in all of them."""
@@ -299,12 +361,30 @@ class Store:
         return f"t{self._texts.keep(self.number(session_id), kept, number)}"
 
     def text(self, session_id: str, number: int) -> str:
-        """The text that was kept as `t<number>`, byte for byte."""
-        return self._texts.get(self.number(session_id), number)
+        """The text that was kept as `t<number>`, byte for byte, or that it was purged."""
+        try:
+            return self._texts.get(self.number(session_id), number)
+        except SessionError:
+            for entry in self.log(session_id).marked("purge"):
+                if isinstance(entry.body, Purge):
+                    for text in entry.body.texts:
+                        if text.number == number:
+                            return Purged("tool", entry.body.at, text.chars, text.sha256).text
+            raise
 
     def texts(self, session_id: str) -> Iterator[tuple[int, str]]:
         """Every text of the session with its number, those of its shared past too."""
         return self._texts.every(self.number(session_id))
+
+    def _plan(self, session_id: str, rule: Rule, why: str) -> Plan:
+        from mycode.session.purging import plan
+
+        number = self.number(session_id)
+        return plan(self.database, number, session_id, rule, now=self._clock(), why=why, token=self._token)
+
+    def _next(self, told: Told) -> Entry:
+        row = self.database.row("SELECT last_seq FROM sessions WHERE n = ?", (told.number,))
+        return Entry(cast("int", row[0]) + 1 if row else 1, new_id(), self._clock(), told.body)
 
     def _kept(self, body: Body) -> Body:
         if self._redact is None:

@@ -1,9 +1,11 @@
 """Whole texts that a conversation shows clipped, kept under a handle (`t7`), byte for byte."""
 
 import hashlib
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Iterable, Iterator
 from typing import cast
 
+from mycode.core.entries import PurgedText
 from mycode.core.errors import SessionError
 from mycode.session.database import Database
 
@@ -54,6 +56,25 @@ class Texts:
                 row = self._database.row("SELECT text FROM texts WHERE session = ? AND number = ?", (part, number))
                 if row is not None:
                     yield cast("int", number), _decoded(row[0])
+
+    def described(self, session: int, last: int) -> Iterator[PurgedText]:
+        """What is left to say of each text with a number up to `last`, should it go."""
+        for part, low, high in self._spans(session):
+            rows = self._database.rows(
+                "SELECT number, sha256, text FROM texts WHERE session = ? AND number > ? AND number <= ? "
+                "ORDER BY number",
+                (part, low, min(high, last)),
+            )
+            for number, sha256, raw in rows:
+                yield PurgedText(cast("int", number), len(_decoded(raw)), cast("str", sha256))
+
+    def remove(self, connection: sqlite3.Connection, session: int, numbers: Iterable[int]) -> None:
+        """Deletes texts, inside the caller's transaction; their numbers are not given out again."""
+        for part, low, high in self._spans(session):
+            connection.executemany(
+                "DELETE FROM texts WHERE session = ? AND number = ?",
+                [(part, number) for number in numbers if low < number <= high],
+            )
 
     def holding(self, session: int, words: str, limit: int) -> Iterator[tuple[int, str]]:
         """Texts that hold these very words, newest first, with their numbers."""

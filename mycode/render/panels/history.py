@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from mycode.core.entries import Entry
+from mycode.core.entries import Entry, Purge, Purged
 from mycode.core.messages import AssistantMessage, Message, ToolResult, UserMessage
 from mycode.core.summaries import SummaryRecord
 from mycode.core.visible import one_line, plain
@@ -125,6 +125,10 @@ def _role(message: Message | None) -> str:
 
 def _kind(entry: Entry) -> str:
     body = entry.body
+    if isinstance(body, Purged):
+        return f"message {_role(entry.message)}, {tokens(entry.tokens)} tokens, {body.text}"
+    if isinstance(body, Purge):
+        return one_line(body.text, 400)
     if entry.message is not None:
         return f"message {_role(entry.message)}, {tokens(entry.tokens)} tokens, {entry.sha256[:12]}"
     if isinstance(body, SummaryRecord):
