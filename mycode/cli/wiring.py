@@ -264,7 +264,8 @@ def tools_of(
         veil=gate.hidden,
     )
     table = run.settings.tools
-    offered = [name for name in registry.names() if name not in table.disallowed]
+    useless = ("fetch",) if gate.offline else ()
+    offered = [name for name in registry.names() if name not in (*table.disallowed, *useless)]
     if table.allowed:
         offered = [name for name in offered if name in table.allowed]
     return Registry(tool for name in offered if (tool := registry.get(name)) is not None)

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from mycode.core.addresses import Address, read_address
 from mycode.core.tools import Action, Decision, Mode, Verdict, VerdictPart
-from mycode.permissions.addresses import Address, read_address
 from mycode.permissions.commands import judge_command
 from mycode.permissions.modes import by_mode
 from mycode.permissions.places import Look, Places, Seen, inside_any, unseen
@@ -47,6 +47,8 @@ def decide(
             action.command, mode=mode, rules=rules, places=places, look=look, boxed=boxed, network=network
         )
     elif action.url is not None:
+        if boxed and not network:
+            return _single(action, "deny", "The sandbox has no network, and no tool is a way around it.")
         verdict = _judge_address(action, action.url, mode, rules)
     elif action.reads or action.writes:
         verdict = _judge_paths(action, mode, rules, places, look, boxed=boxed)

@@ -41,6 +41,11 @@ class PermissionGate:
         self._on_verdict = on_verdict
 
     @property
+    def offline(self) -> bool:
+        """Whether nothing may go out: commands run in a box without a network, and tools are no way around it."""
+        return self._boxed and not self._network
+
+    @property
     def remembered(self) -> tuple[str, ...]:
         """Allow rules added since the start, as written."""
         return tuple(self._remembered)

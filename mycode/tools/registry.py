@@ -11,6 +11,7 @@ from mycode.core.models import ToolSpec
 from mycode.core.tools import Approver, Recall, Tool, Veil
 from mycode.tools.ask import AskUser
 from mycode.tools.edit import EditFile
+from mycode.tools.fetch import Fetch
 from mycode.tools.files import CreateFile, ReadFile
 from mycode.tools.grep import Grep
 from mycode.tools.patch import ApplyPatch
@@ -87,6 +88,7 @@ def builtin_tools(
             AskUser(approver),
             HistorySearch(recall),
             HistoryExpand(recall),
+            Fetch(),
             *more,
         ]
     )
