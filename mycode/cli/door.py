@@ -12,7 +12,7 @@ from mycode.core.errors import UsageError
 
 COMMANDS = {
     "demo": ("mycode.cli.demo:demo", "See it work on a throw-away project, without key or network."),
-    "sessions": ("mycode.cli.sessions:app", "List, show, search, export, import, rename and delete sessions."),
+    "sessions": ("mycode.cli.sessions:app", "List, show, search, export, import, rename, purge and delete sessions."),
     "history": ("mycode.cli.sessions:history", "Show a session: summaries with their ranges, then messages."),
     "context": ("mycode.cli.context:app", "Compress or inspect a transcript file, without a model."),
     "tools": ("mycode.cli.tools:app", "Show and run the tools the model has."),

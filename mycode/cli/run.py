@@ -58,7 +58,11 @@ class Run:
             import tempfile
 
             folder = Path(self._leaving.enter_context(tempfile.TemporaryDirectory(prefix="mycode-")))
-        store = Store(folder, redact=None if self.settings.session.store_secrets else redact)
+        store = Store(
+            folder,
+            redact=None if self.settings.session.store_secrets else redact,
+            typed=self.folders.data / "prompts",
+        )
         self._leaving.callback(store.close)
         return store
 

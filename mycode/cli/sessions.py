@@ -8,9 +8,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+
+if TYPE_CHECKING:
+    from mycode.cli.run import Run
 
 from mycode.cli.options import RunOptions
 from mycode.core.errors import InputError, UsageError
@@ -18,7 +21,7 @@ from mycode.core.visible import plain
 from mycode.session.store import SessionInfo, Store
 
 app = typer.Typer(
-    help="List, show, search, export, import, rename and delete sessions.",
+    help="List, show, search, export, import, rename, purge and delete sessions.",
     no_args_is_help=True,
     rich_markup_mode=None,
     add_completion=False,
@@ -154,6 +157,36 @@ def delete(name: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do
     return 0
 
 
+@app.command("purge")
+def purge(
+    name: Annotated[
+        str, typer.Argument(metavar="[SESSION]", help="Id, beginning of an id, or title; all sessions if left out.")
+    ] = "",
+    older_than: Annotated[
+        float | None, typer.Option("--older-than", metavar="DAYS", min=0, help="Only messages older than that.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, remove nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> int:
+    """Remove the text of messages that lie under a summary; summaries, places, sizes and hashes stay.
+
+    What is pinned, the newest messages, the newest prompt and what a fork still shows are never touched. The summaries
+    over what is gone can no longer be undone. Without --older-than it is of any age, or what context.originals says.
+
+    Examples:
+      mycode sessions purge 3f9a --dry-run         what would go
+
+      mycode sessions purge --older-than 30 --yes  all sessions, without a question
+
+    Exit codes: 0 done, or nothing to do; 1 a session is open elsewhere, or cannot be found or written; 2 nobody can be
+    asked and --yes is missing; 130 you said no.
+    """
+    from mycode.cli.purging import purge_sessions
+
+    with _opened() as (run, store):
+        return purge_sessions(run, store, name, older_than=older_than, dry_run=dry_run, yes=yes)
+
+
 @app.command("verify")
 def verify(name: Name) -> int:
     """Check that nothing of a session is missing or was altered."""
@@ -197,11 +230,17 @@ def history(
 
 @contextmanager
 def _store() -> Iterator[Store]:
+    with _opened() as (_, store):
+        yield store
+
+
+@contextmanager
+def _opened() -> Iterator[tuple[Run, Store]]:
     from mycode.cli.run import Run
 
     run = Run(RunOptions(), os.environ)
     try:
-        yield run.open_store()
+        yield run, run.open_store()
     finally:
         run.close()
 

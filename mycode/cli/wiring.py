@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from mycode.config.settings import PermissionSettings
     from mycode.permissions.rules import Rules
     from mycode.session.checkpoints import Checkpoints
+    from mycode.session.purging import Rule
 
 
 CHANGING = frozenset({"create_file", "edit_file", "apply_patch", "execute_bash", "shell_job"})
@@ -105,6 +106,7 @@ class Workplace:
             redact=redact,
             archive=self.archive,
             checkpointer=self.checkpoints,
+            purge=self._purge_rule(),
         )
         if run.options.name:
             self.session.rename(run.options.name)
@@ -170,6 +172,15 @@ class Workplace:
             env=self.run.env,
             changes=lambda call: call.name not in looks,
         )
+
+    def _purge_rule(self) -> Rule | None:
+        """Which originals under summaries do not stay."""
+        settings = self.run.settings
+        if settings.context.originals.policy == "keep" or not settings.session.persist:
+            return None
+        from mycode.session.purging import rule_of
+
+        return rule_of(settings.context)
 
     def _choose_session(self) -> str:
         options, cwd = self.run.options, str(self.run.cwd)

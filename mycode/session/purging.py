@@ -9,24 +9,18 @@ from msgspec.structs import replace
 
 from mycode.context.conversation import carried_by
 from mycode.context.policy import Policy
-from mycode.context.projection import lay, shows_purged
-from mycode.core.entries import Body, Entry, Purge, Purged, PurgedText
-from mycode.core.errors import SessionError
+from mycode.context.projection import lay
+from mycode.core.entries import Entry, Purge, Purged, PurgedText
 from mycode.core.messages import AssistantMessage, Message, ToolResult, UserMessage
 from mycode.core.patterns import pattern
 from mycode.core.summaries import Pin, SummaryRecord, Undo
+from mycode.session.branches import TREE, Ranges, family_of, shared
 from mycode.session.database import Database
 from mycode.session.entries import encode_body, role_of, sha256_of, text_of
-from mycode.session.locks import Holder
 from mycode.session.log import SessionLog
 from mycode.session.texts import Texts
 
-Ranges = tuple[tuple[int, int], ...]
 _DAY = 86_400.0
-# All sessions of one origin, those too that only forks of them still need.
-_TREE = """up(n, base) AS (SELECT n, base FROM sessions WHERE n = ?1
-        UNION SELECT s.n, s.base FROM sessions s JOIN up ON s.n = up.base),
-    tree(n) AS (SELECT n FROM up UNION SELECT s.n FROM sessions s JOIN tree ON s.base = tree.n)"""
 _HANDLE = pattern(r"history_expand t(\d+)")
 
 
@@ -46,6 +40,7 @@ class Row(Struct, frozen=True):
 
     seq: int
     left: Purged
+    prompt: str = ""
     texts: tuple[int, ...] = ()
 
 
@@ -58,7 +53,7 @@ class Told(Struct, frozen=True):
 
 
 class Plan(Struct, frozen=True):
-    """What a purge of one session removes, without any of its words.
+    """What a purge of one session removes; `prompts` are the words of the person among that, nothing else is in it.
 
     `summaries` are those (`s<number>`) that cannot be lifted afterwards; `shown_by` names the sessions for whose sake
     `held` more messages stay: forks that still show them, or that are open elsewhere.
@@ -67,6 +62,7 @@ class Plan(Struct, frozen=True):
     session_id: str
     number: int
     rows: tuple[Row, ...] = ()
+    prompts: tuple[str, ...] = ()
     texts: tuple[PurgedText, ...] = ()
     summaries: tuple[int, ...] = ()
     held: int = 0
@@ -90,15 +86,15 @@ def rule_of(policy: Policy) -> Rule | None:
     return Rule(days, policy.keep.recent_messages)
 
 
-def plan(database: Database, number: int, session_id: str, rule: Rule, *, now: float, why: str, token: str) -> Plan:
+def plan(database: Database, number: int, session_id: str, rule: Rule, *, now: float, why: str) -> Plan:
     """What may go of a session now. Reads only what lies under its summaries and was not purged yet.
 
-    `token` is that of the store that asks: what other living processes have open counts as shown.
+    What another session has in view, or is open, stays.
     """
     log = SessionLog(database, number)
     own = _Own(log, rule, now)
-    family = _family(database, number, token)
-    shares = [(other, spans) for other in family if (spans := _shared(log, SessionLog(database, other.number)))]
+    relatives = family_of(database, number)
+    shares = [(other, spans) for other in relatives if (spans := shared(log, SessionLog(database, other.number)))]
     groups: list[list[Row]] = []
     held, shown_by = 0, set[str]()
     known: dict[int, tuple[_Own, set[int]]] = {}
@@ -140,56 +136,13 @@ def plan(database: Database, number: int, session_id: str, rule: Rule, *, now: f
         session_id,
         number,
         tuple(replace(row, left=replace(row.left, at=now)) for row in rows),
+        tuple(row.prompt for row in rows if row.prompt),
         texts,
         own.bound(rows),
         held,
         tuple(sorted(shown_by)),
         tuple(telling for telling in tellings if telling.body.messages),
     )
-
-
-def bodies_at_fork(log: SessionLog, at_seq: int) -> list[Body]:
-    """What a fork at `at_seq` of a whole log must begin with so that it shows nothing that was purged since.
-
-    Raises `SessionError` where no summary stands for all of that.
-    """
-    overlays = log.every_overlay()
-    later = [entry.body for entry in overlays if isinstance(entry.body, Purge) and entry.seq > at_seq]
-    later = [body for body in later if clipped(body.ranges, at_seq)]
-    if not later:
-        return []
-    undone = {entry.body.target for entry in overlays if isinstance(entry.body, Undo)}
-    standing = [entry for entry in overlays if isinstance(entry.body, SummaryRecord) and entry.seq not in undone]
-    again: list[Body] = [
-        entry.body
-        for entry in standing
-        if entry.seq > at_seq and isinstance(entry.body, SummaryRecord) and entry.body.covers[1] <= at_seq
-    ]
-    purges = [_part(log, body, at_seq) for body in later]
-    early = [entry for entry in overlays if entry.seq <= at_seq]
-    laid = lay([*early, *(Entry(at_seq + place, "", 0.0, body) for place, body in enumerate([*again, *purges], 1))])
-    if shows_purged(laid):
-        ends = [entry.body.covers[1] for entry in standing if isinstance(entry.body, SummaryRecord)]
-        reach = min((end for end in ends if end >= at_seq), default=log.last_seq())
-        message = (
-            f"The conversation cannot go back to m{at_seq}: what was said before is {later[-1].text}. "
-            f"The earliest place to go back to is m{reach}."
-        )
-        raise SessionError(message)
-    return [*again, *purges]
-
-
-def _part(log: SessionLog, body: Purge, last: int) -> Purge:
-    """A purge as far as it concerns the entries up to and with `last`."""
-    ranges = clipped(body.ranges, last)
-    left = [
-        entry.body.chars
-        for start, end in ranges
-        for entry in log.read(start, end + 1)
-        if isinstance(entry.body, Purged) and entry.message is not None
-    ]
-    pins = tuple(pin for pin in body.pins if pin <= last)
-    return replace(body, ranges=ranges, messages=len(left), chars=sum(left), pins=pins)
 
 
 def _texts(database: Database, log: SessionLog, number: int, rows: Sequence[Row]) -> tuple[PurgedText, ...]:
@@ -199,7 +152,7 @@ def _texts(database: Database, log: SessionLog, number: int, rows: Sequence[Row]
         return ()
     gone = {(log.owner(row.seq), row.seq) for row in rows}
     naming = database.rows(
-        f"WITH RECURSIVE {_TREE} SELECT session, seq, body FROM entries WHERE session IN (SELECT n FROM tree) "  # noqa: S608
+        f"WITH RECURSIVE {TREE} SELECT session, seq, body FROM entries WHERE session IN (SELECT n FROM tree) "  # noqa: S608
         "AND sort = 1 AND role = 'tool' AND body LIKE '%history_expand t%'",
         (number,),
     )
@@ -221,11 +174,6 @@ def ranges_of(gone: Iterable[int], stays: Iterable[int]) -> Ranges:
         else:
             found.append((seq, seq))
     return tuple(found)
-
-
-def clipped(ranges: Ranges, last: int) -> Ranges:
-    """The ranges as far as they go up to and with `last`."""
-    return tuple((start, min(end, last)) for start, end in ranges if start <= last)
 
 
 class _Own:
@@ -308,41 +256,6 @@ class _Own:
         return spared
 
 
-class _Relative(Struct, frozen=True):
-    """Another living session of the same origin; `busy` while a living process has it open."""
-
-    number: int
-    session_id: str
-    busy: bool
-
-
-def _family(database: Database, number: int, token: str) -> list[_Relative]:
-    rows = database.rows(
-        f"WITH RECURSIVE {_TREE} "  # noqa: S608
-        "SELECT s.n, s.id, l.token, l.host, l.boot, l.pid, l.started FROM tree JOIN sessions s ON s.n = tree.n "
-        "LEFT JOIN locks l ON l.session = s.n WHERE s.deleted = 0 AND s.n <> ?1 ORDER BY s.n",
-        (number,),
-    )
-    found = []
-    for row in rows:
-        other, session_id, holder = cast("tuple[int, str, str | None]", row[:3])
-        busy = holder is not None and holder != token and Holder(*row[3:]).alive  # type: ignore[arg-type]
-        found.append(_Relative(other, session_id, busy))
-    return found
-
-
-def _shared(log: SessionLog, other: SessionLog) -> list[tuple[int, int]]:
-    """Ranges of seq whose rows both see."""
-    mine = {session: (first, last) for session, first, last in log.spans()}
-    found = []
-    for session, first, last in other.spans():
-        if session in mine:
-            low, high = max(first, mine[session][0]), min(last, mine[session][1])
-            if low <= high:
-                found.append((low, high))
-    return found
-
-
 def _without_newest_summary(overlays: list[Entry]) -> list[Entry]:
     undone = {entry.body.target for entry in overlays if isinstance(entry.body, Undo)}
     standing = [entry.seq for entry in overlays if isinstance(entry.body, SummaryRecord) and entry.seq not in undone]
@@ -377,7 +290,7 @@ def _row(entry: Entry, summary: str) -> Row:
     if isinstance(body, AssistantMessage):
         left = replace(left, model=body.model, usage=body.usage)
     texts = tuple(int(number) for number in _HANDLE.findall(text)) if isinstance(body, ToolResult) else ()
-    return Row(entry.seq, left, texts)
+    return Row(entry.seq, left, text if isinstance(body, UserMessage) else "", texts)
 
 
 def _minus(whole: tuple[int, int], ranges: Ranges) -> Iterator[tuple[int, int]]:

@@ -1,7 +1,10 @@
 """One conversation, kept: the only thing a front end talks to. Whatever it shows was written down before."""
 
+from __future__ import annotations
+
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -14,9 +17,11 @@ from mycode.core.events import (
     Event,
     MessageAdded,
     Retrying,
+    SummaryFinished,
     TextDelta,
     ToolStarted,
     TurnEnded,
+    TurnStarted,
     Warned,
 )
 from mycode.core.messages import AssistantMessage, Image, UserMessage
@@ -24,6 +29,7 @@ from mycode.core.summaries import ContextUsage, Strategy, SummaryRecord, Trigger
 from mycode.core.tools import ApprovalRequest, Found
 from mycode.core.usage import NO_USAGE, Usage
 from mycode.session.archive import SessionArchive
+from mycode.session.originals import Originals
 from mycode.session.parts import Checkpointer, Context, Redact, RunTurn
 from mycode.session.reading import history
 from mycode.session.store import SessionInfo, Store, clean
@@ -31,11 +37,15 @@ from mycode.session.titles import title_of
 from mycode.session.totals import Totals
 from mycode.session.writer import Writer
 
+if TYPE_CHECKING:
+    from mycode.session.purging import Rule
+
 
 class Session:
     """Owns which session is open, its title and its totals. Opening takes it; `SessionHeld` says that another has it.
 
-    `run` runs one turn; `archive` is the one that the tools were given, so that it moves along to other sessions.
+    `run` runs one turn; `archive` is the one that the tools were given, so that it moves along to other sessions;
+    `purge` says which originals under summaries do not stay (None: all do).
     """
 
     def __init__(
@@ -49,6 +59,7 @@ class Session:
         redact: Redact,
         checkpointer: Checkpointer | None = None,
         archive: SessionArchive | None = None,
+        purge: Rule | None = None,
     ) -> None:
         self._store = store
         self._context = context
@@ -57,6 +68,7 @@ class Session:
         self._redact = redact
         self._checkpointer = checkpointer
         self._archive = archive or SessionArchive(store, session_id)
+        self._originals = Originals(store, purge)
         self._busy = False
         self._before_turn = 0
         self._checkpointed = False
@@ -98,6 +110,8 @@ class Session:
                             pass
                     for told in self._kept(event):
                         yield told
+                    if isinstance(event, TurnStarted) and (text := self._originals.announcement()):
+                        yield Warned(text)
         finally:
             if not ended and self._writer.last != self._before_turn:
                 # The consumer went away: what was said so far is kept, and the turn is told to have been interrupted.
@@ -123,6 +137,8 @@ class Session:
         """Folds the past by hand. With `preview` nothing is changed: the `SummaryFinished` holds what would be."""
         self._begin()
         try:
+            if not preview and (text := self._originals.announcement()):
+                yield Warned(text)
             usage = self._context.usage()
             trigger = self._context.due("manual") or Trigger("manual", usage.ratio, usage.tokens)
             stream = self._context.summarize(
@@ -281,7 +297,10 @@ class Session:
     def close(self) -> None:
         """Writes what still waits and lets go of the session."""
         self._settle()
+        if not self._trouble:
+            self._originals.left()
         self._store.release(self._id)
+        self._originals.closed()
 
     # -- helpers ----------------------------------------------------------------------------------------------------
 
@@ -299,7 +318,9 @@ class Session:
         self._trouble = ""
         self._totals = Totals(self._log)
         if previous != session_id:
+            self._originals.left()
             self._store.release(previous)
+        self._originals.opened(session_id)
 
     def _leave(self) -> SessionInfo:
         """Makes sure that nothing of the open session would be lost by opening another."""
@@ -321,7 +342,20 @@ class Session:
     def _end(self) -> None:
         self._busy = False
         self._settle()
+        if not self._trouble:
+            self._purge()
         self._store.index_if_much()
+
+    def _purge(self) -> None:
+        """Between turns: what no undo of the newest summary needs goes, if the settings want that."""
+        try:
+            entry = self._originals.after_turn(self._context.note)
+        except SessionError:
+            # It is tried again when the session is left; what the context engine took for done was not.
+            self._context.restore(self._log)
+            return
+        if entry is not None:
+            self._writer.written(entry)
 
     def _settle(self) -> None:
         for _ in self._told(self._writer.settle()):
@@ -334,6 +368,8 @@ class Session:
             self._totals.count(entry)
             yield from self._save(entry)
         yield event
+        if isinstance(event, SummaryFinished) and event.entry.seq > 0 and (text := self._originals.folded()):
+            yield Warned(text)
 
     def _save(self, entry: Entry) -> list[Event]:
         title = ""

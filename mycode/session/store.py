@@ -46,13 +46,20 @@ class SessionInfo(Struct, frozen=True):
 class Store:
     """All sessions of one data folder. Writing to a session takes it; a second writer gets `SessionHeld`.
 
-    With `redact` what is written is masked by it first, in entries and in kept texts.
+    With `redact` what is written is masked by it first, in entries and in kept texts. `typed` is the file of the lines
+    typed in chats: what is purged goes from there, too.
     """
 
     def __init__(
-        self, folder: Path, *, clock: Callable[[], float] = time.time, redact: Callable[[str], str] | None = None
+        self,
+        folder: Path,
+        *,
+        clock: Callable[[], float] = time.time,
+        redact: Callable[[str], str] | None = None,
+        typed: Path | None = None,
     ) -> None:
         self.folder = folder
+        self._typed = typed
         self._redact = redact
         self.database = Database(folder)
         self._clock = clock
@@ -267,7 +274,7 @@ class Store:
         log = self.log(session_id)
         if not log.marked("purge", newest=1):
             return []
-        from mycode.session.purging import bodies_at_fork
+        from mycode.session.branches import bodies_at_fork
 
         bodies = bodies_at_fork(log, at_seq)
         return [Entry(seq, new_id(), self._clock(), body) for seq, body in enumerate(bodies, at_seq + 1)]
@@ -300,7 +307,7 @@ class Store:
         One transaction, which also adds the entry that tells of it, numbered by `numbered` if the session is open.
         Call `wipe` afterwards. Raises `SessionHeld` if another process has the session.
         """
-        from mycode.session import deletion
+        from mycode.session import deletion, typed
 
         number = self.number(session_id)
         with self.database.write() as connection:
@@ -312,8 +319,10 @@ class Store:
                     mine = told.number == number and numbered is not None
                     entry = numbered(told.body) if mine and numbered else self._next(told)
                     self._insert(connection, told.number, told.session_id, (entry,))
-                    self._held.add(told.number)
-        self._held.add(number)
+                if self._typed is not None:
+                    typed.forget(self._typed, plan.prompts)
+            for one in {number, *(told.number for told in plan.told)} - self._held:
+                connection.execute("DELETE FROM locks WHERE session = ? AND token = ?", (one, self._token))
         return plan
 
     def wipe(self) -> bool:
@@ -380,7 +389,7 @@ class Store:
         from mycode.session.purging import plan
 
         number = self.number(session_id)
-        return plan(self.database, number, session_id, rule, now=self._clock(), why=why, token=self._token)
+        return plan(self.database, number, session_id, rule, now=self._clock(), why=why)
 
     def _next(self, told: Told) -> Entry:
         row = self.database.row("SELECT last_seq FROM sessions WHERE n = ?", (told.number,))

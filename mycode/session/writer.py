@@ -40,6 +40,10 @@ class Writer:
         del self._waiting[: len(ready)]
         return None
 
+    def written(self, entry: Entry) -> None:
+        """Told of an entry that somebody else put on disk, with all those before it."""
+        self._last = entry.seq
+
     def settle(self) -> SessionError | None:
         """Leaves nothing behind a gap: a number whose entry never came gets a note, so that the log goes on."""
         if self._waiting:

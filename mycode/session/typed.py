@@ -1,0 +1,28 @@
+"""The lines typed in chats, kept for the up key in one file for all sessions: what is purged goes from there, too."""
+
+import os
+from collections.abc import Collection
+from contextlib import suppress
+from pathlib import Path
+
+
+def forget(file: Path, prompts: Collection[str]) -> None:
+    """Overwrites lines that were one of these prompts, in place, so that other chats may go on writing to the file.
+
+    A prompt is stored as lines that begin with `+`; one that begins otherwise is passed over by whoever reads them.
+    """
+    wanted = {prompt.strip() for prompt in prompts}
+    with suppress(FileNotFoundError), file.open("r+b") as opened:
+        place = 0
+        block: list[tuple[int, bytes]] = []
+        for line in [*opened.readlines(), b""]:
+            if line.startswith(b"+"):
+                block.append((place, line))
+            elif block:
+                said = b"".join(part[1:] for _, part in block).decode("utf-8", "replace").strip()
+                if said in wanted:
+                    for start, part in block:
+                        os.pwrite(opened.fileno(), b"#" * (len(part) - 1) + b"\n", start)
+                block = []
+            place += len(line)
+        os.fsync(opened.fileno())
