@@ -2,7 +2,6 @@
 
 import fcntl
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,16 +20,22 @@ def locked(file: Path) -> Iterator[None]:
 
 
 def replace_text(file: Path, text: str) -> None:
-    """`text` is what the private file holds from now on, also after a power cut; else `OSError`, nothing changed."""
-    descriptor, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    """`text` is what the private file holds from now on, also after a power cut; else `OSError`, nothing changed.
+
+    To be called with the lock held: the name of the new file is always the same, so that one left behind by a process
+    that was killed is used up by the next.
+    """
+    beside = file.with_name(f".{file.name}.new")
+    beside.unlink(missing_ok=True)
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as out:
             out.write(text)
             out.flush()
             os.fsync(out.fileno())
-        Path(temporary).replace(file)
+        beside.replace(file)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        beside.unlink(missing_ok=True)
         raise
     folder = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:

@@ -166,8 +166,7 @@ def translated(error: Exception, model: str, key: str | None = None) -> ModelErr
     origin = getattr(error, "original_exception", None) or error
     kind = type(origin).__name__
     text = faults.without_key(_words(origin), key)
-    status = getattr(origin, "status_code", None)
-    status = status if isinstance(status, int) and 400 <= status < 600 else None
+    status = _status(error)
     low = text.lower()
     if re.search("payload is not completed|transferencodingerror|peer closed|incomplete chunked|premature", low):
         return faults.cut()
@@ -201,19 +200,32 @@ def _words(error: Any) -> str:
     return faults.body_text(inside) if inside.startswith("{") or "<html" in inside.lower() else text
 
 
+def _status(error: Any) -> int | None:
+    """The status that came over the wire: litellm's own error may name another (400 for Anthropic's 413)."""
+    links = [one for link in _chain(error) for one in (link, getattr(link, "response", None))]
+    codes = (getattr(one, "status_code", None) for one in reversed(links))
+    return next((code for code in codes if isinstance(code, int) and 400 <= code < 600), None)
+
+
 def _wait(error: Any) -> float | None:
-    """What the provider's headers asked to wait, looked for along the chain of causes."""
-    seen = 0
-    while error is not None and seen < 6:
-        for holder in (getattr(error, "response", None), error):
+    """What the provider's headers asked to wait."""
+    for link in _chain(error):
+        for holder in (getattr(link, "response", None), link):
             headers = getattr(holder, "headers", None) or getattr(holder, "litellm_response_headers", None)
             if headers is not None and (
                 wait := faults.retry_after({str(name).lower(): str(value) for name, value in dict(headers).items()})
             ):
                 return wait
-        error = getattr(error, "original_exception", None) or error.__cause__ or error.__context__
-        seen += 1
     return None
+
+
+def _chain(error: Any) -> list[Any]:
+    """The error and its causes, from litellm's own to what the HTTP client said."""
+    links: list[Any] = []
+    while error is not None and len(links) < 8:
+        links.append(error)
+        error = getattr(error, "original_exception", None) or error.__cause__ or error.__context__
+    return links
 
 
 def _litellm() -> Any:
@@ -232,6 +244,8 @@ def _litellm() -> Any:
     litellm.suppress_debug_info = True
     litellm.telemetry = False
     litellm.set_verbose = False
+    # It takes an answer that says the same a hundred times for a broken one: a ruler, a table, a list of zeros.
+    litellm.REPEATED_STREAMING_CHUNK_LIMIT = sys.maxsize
     return litellm
 
 

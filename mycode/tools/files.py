@@ -17,6 +17,7 @@ from mycode.core.messages import Image
 from mycode.core.tools import Action, Report, TextDisplay, ToolOutput
 from mycode.tools.diff import diff_display
 from mycode.tools.encoding import Text, decode, looks_binary
+from mycode.tools.pictures import too_large
 from mycode.tools.workspace import Workspace
 
 LINES_AT_ONCE = 2000
@@ -238,6 +239,9 @@ _SIGNATURES = (
 
 
 def _image(path: Path, shown: str, kind: str, data: bytes) -> ToolOutput:
+    if why := too_large(data):
+        told = f"{shown} is an image ({kind}, {len(data):,} bytes), too large to look at: {why}. Make a smaller copy."
+        return ToolOutput(told, TextDisplay(told))
     image = Image(str(path), kind, hashlib.sha256(data).hexdigest(), len(data))
     told = f"{shown} is an image ({kind}, {len(data):,} bytes), attached."
     return ToolOutput(told, TextDisplay(f"{shown} · {kind}, {len(data):,} bytes"), (image,))

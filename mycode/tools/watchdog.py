@@ -6,7 +6,8 @@ import os
 import weakref
 
 # Reads which process groups begin and end. When the other side of the pipe is gone, those left are killed, and on
-# systems with /proc whoever left its group but still carries the session's mark.
+# systems with /proc whoever left its group but still carries the session's mark; again, since one that was just being
+# killed may have started another.
 _SCRIPT = """
 trap "" HUP INT TERM
 live=" "
@@ -18,24 +19,32 @@ while read -r sign group; do
 done
 exec 2>/dev/null
 for group in $live; do kill -KILL -- "-$group"; done
-for file in $(grep -lszF "$1" /proc/[0-9]*/environ); do
-    file=${file%/environ}
-    kill -KILL "${file#/proc/}"
+tries=50
+while files=$(grep -lszF "$1" /proc/[0-9]*/environ); [ -n "$files" ] && [ "$tries" -gt 0 ]; do
+    for file in $files; do
+        file=${file%/environ}
+        kill -KILL "${file#/proc/}"
+    done
+    tries=$((tries - 1))
+    sleep 0.1
 done
 """
 
 
 class Watchdog:
-    """A small process that outlives ours by a moment. It starts with the first group and ends with `close`."""
+    """A small process that outlives ours by a moment. It starts with `ready` and ends with `close`."""
 
     def __init__(self, mark: str) -> None:
         self._mark = mark
         self._pipe: int | None = None
         self._end: weakref.finalize[[int, int], Watchdog] | None = None
 
-    def began(self, group: int) -> None:
+    def ready(self) -> None:
+        """Before a command starts: from here on somebody is there to end it."""
         if self._end is None:
             self._start()
+
+    def began(self, group: int) -> None:
         self._tell(f"+ {group}\n")
 
     def ended(self, group: int) -> None:

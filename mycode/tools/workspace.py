@@ -15,6 +15,8 @@ from typing import BinaryIO
 from mycode.core.errors import ToolError
 from mycode.tools.descent import FOLDER, PASSING, LinkOnTheWayError, make_folders, open_folder
 
+_DESCRIPTORS = "/proc/self/fd"
+
 
 class Workspace:
     """One root folder (and the `extra` ones the person added), with a memory of which bytes of which file were seen.
@@ -217,8 +219,7 @@ class Workspace:
     def _write_temporary(
         self, name: str, folder: int, data: bytes, before: os.stat_result | None, mode: int | None
     ) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        handle = os.open(name, flags, 0o600 if before else 0o666, dir_fd=folder)
+        handle, nameless = _new_file(name, folder, 0o600 if before else 0o666)
         try:
             rest = memoryview(data)
             while rest:
@@ -229,6 +230,8 @@ class Workspace:
             if mode is not None:
                 os.fchmod(handle, mode)
             os.fsync(handle)
+            if nameless:
+                os.link(f"{_DESCRIPTORS}/{handle}", name, dst_dir_fd=folder)
         finally:
             os.close(handle)
 
@@ -301,6 +304,17 @@ def _keep_owner(handle: int, before: os.stat_result) -> None:
             os.fchown(handle, before.st_uid, before.st_gid)
         except PermissionError:
             pass  # only root may give files away; the content matters more
+
+
+def _new_file(name: str, folder: int, mode: int) -> tuple[int, bool]:
+    """A new file for writing. Where the system can, it has no name yet: when the program is killed, nothing is left."""
+    flags = os.O_WRONLY | os.O_CLOEXEC
+    if hasattr(os, "O_TMPFILE") and Path(_DESCRIPTORS).is_dir():
+        try:
+            return os.open(".", flags | os.O_TMPFILE, mode, dir_fd=folder), True
+        except OSError:
+            pass  # not every file system has such files
+    return os.open(name, flags | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode, dir_fd=folder), False
 
 
 def _unlink_if_there(name: str, folder: int) -> None:

@@ -2,28 +2,23 @@
 
 import json
 import os
-import random
 import resource
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mycode.core.messages import AssistantMessage, ToolResult, UserMessage
-from mycode.session.store import Store
+from tests.support.aftermath import gone, kept, orphans, start, wait_until, written
 from tests.support.program import Program, json_lines
 from tests.support.script import Answer, call, say
 from tests.support.scripted_server import ScriptedServer, serving
 from tests.support.terminal import Terminal
 
-# More by MYCODE_KILLS=200.
-KILLS = int(os.environ.get("MYCODE_KILLS", "40"))
 WIDE = "漢字 👩‍👩‍👧 ok 🇩🇪 é ｆｕｌｌ"
 
 
@@ -36,151 +31,6 @@ def talking_to(program: Program, server: ScriptedServer) -> Program:
     return replace(program, model_url=server.url)
 
 
-def start(program: Program, *arguments: str, **options: Any) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [sys.executable, "-P", "-m", "mycode", *arguments],
-        cwd=program.cwd,
-        env=program.environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=options.pop("stdout", subprocess.PIPE),
-        stderr=options.pop("stderr", subprocess.PIPE),
-        text=True,
-        **options,
-    )
-
-
-def store_of(program: Program) -> Store:
-    return Store(program.home / "mycode" / "sessions")
-
-
-def orphans(messages: Sequence[dict[str, Any]]) -> list[str]:
-    """Calls without their one result right behind them, and results without a call, in a request."""
-    faults: list[str] = []
-    waiting: list[str] = []
-    for message in messages:
-        if message["role"] == "tool":
-            if message["tool_call_id"] in waiting:
-                waiting.remove(message["tool_call_id"])
-            else:
-                faults.append(f"stray result {message['tool_call_id']}")
-            continue
-        faults += [f"no result for {one}" for one in waiting]
-        waiting = [one["id"] for one in message.get("tool_calls") or ()]
-    return faults + [f"no result for {one}" for one in waiting]
-
-
-def gone(pid: int) -> bool:
-    """Whether a process has ended (or is only waiting to be collected)."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
-    except OSError:
-        pass
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    return False
-
-
-def wait_until(seen: Callable[[], bool], what: str) -> None:
-    end = time.monotonic() + 20
-    while not seen():
-        assert time.monotonic() < end, f"waited in vain for {what}"
-        time.sleep(0.01)
-
-
-# Killed
-
-
-class Busy:
-    """Four steps for each prompt, with two calls in the second; every text is there only once."""
-
-    def __init__(self) -> None:
-        self.requests: list[list[dict[str, Any]]] = []
-
-    def __call__(self, body: dict[str, Any]) -> Answer:
-        messages = body["messages"]
-        self.requests.append(messages)
-        last = max(place for place, message in enumerate(messages) if message["role"] == "user")
-        step = sum(1 for message in messages[last:] if message["role"] == "assistant")
-        mark = f"said-{len(self.requests)}"
-        if step == 0:
-            return call("execute_bash", {"command": f"echo {mark}; sleep 0.05"}, text=mark, pause=0.002)
-        if step == 1:
-            two = (call("create_file", {"path": f"{mark}.txt", "content": mark}), call("list_files", {"path": "."}))
-            return Answer(text=mark, calls=tuple(one.calls[0] for one in two), pause=0.002)
-        return say(f"{mark} and done", pause=0.002)
-
-
-def acknowledged(text: str) -> list[tuple[str, str]]:
-    """What stream-json had told before the end: texts of the model and results of tools."""
-    told: list[tuple[str, str]] = []
-    for line in text.splitlines(keepends=True):
-        if not line.endswith("\n"):
-            continue
-        event = json.loads(line)
-        if event["type"] not in ("assistant", "user"):
-            continue
-        content = event["message"]["content"]
-        for block in [{"type": "text", "text": content}] if isinstance(content, str) else content:
-            match block["type"]:
-                case "text":
-                    told.append((event["type"], block["text"]))
-                case "tool_use":
-                    told.append(("call", block["id"]))
-                case "tool_result":
-                    told.append(("result", block["tool_use_id"]))
-    return told
-
-
-def kept(program: Program) -> list[tuple[str, str]]:
-    """The same, as the newest session has it on disk."""
-    store = store_of(program)
-    found: list[tuple[str, str]] = []
-    latest = store.latest()
-    for entry in store.log(latest.id).read(1) if latest is not None else ():
-        match entry.message:
-            case UserMessage(text=text):
-                found.append(("user", text))
-            case AssistantMessage(text=text, tool_calls=calls):
-                found += [("assistant", text), *(("call", one.id) for one in calls)]
-            case ToolResult(call_id=call_id):
-                found.append(("result", call_id))
-            case None:
-                pass
-    store.close()
-    return found
-
-
-def test_killed_at_any_moment_nothing_that_was_told_is_lost_and_it_goes_on(program: Program, tmp_path: Path) -> None:
-    chance = random.Random(4711)
-    script = Busy()
-    with serving(script) as server:
-        own = talking_to(program, server)
-        began = time.monotonic()
-        assert own.ask("the first", "--yolo").returncode == 0
-        whole = time.monotonic() - began
-        for turn in range(KILLS):
-            out = tmp_path / f"out-{turn}"
-            with out.open("wb") as file:
-                running = start(
-                    own, "-c", "-p", f"go on {turn}", "--yolo", "--output-format", "stream-json", stdout=file
-                )
-                try:
-                    running.wait(chance.uniform(0.1, 1.1) * whole)
-                except subprocess.TimeoutExpired:
-                    running.kill()
-                _, said = running.communicate()
-            assert running.returncode in (0, -signal.SIGKILL), said
-            told = acknowledged(out.read_text())
-            assert [one for one in told if one not in kept(own)] == [], f"lost in turn {turn}"
-        last = own.ask("the last", "-c", "--yolo")
-    assert (last.returncode, last.stdout.endswith("and done\n")) == (0, True)
-    assert [fault for request in script.requests for fault in orphans(request)] == []
-    whole_session = own.run("sessions", "verify", "the first")
-    assert (whole_session.returncode, whole_session.stderr) == (0, "Whole and unaltered.\n")
-
-
 @pytest.mark.parametrize(("ending", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
 def test_a_signal_ends_a_prompt_with_its_code_and_all_is_saved(
     program: Program, tmp_path: Path, ending: signal.Signals, code: int
@@ -188,7 +38,7 @@ def test_a_signal_ends_a_prompt_with_its_code_and_all_is_saved(
     command = f"sleep 1000 & echo $! > {tmp_path}/pid; echo begun; wait"
     with serving([call("execute_bash", {"command": command}, text="I wait for it.")]) as server:
         running = start(talking_to(program, server), "-p", "go", "--yolo")
-        wait_until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip() != "", "the command")
+        wait_until(lambda: written(tmp_path / "pid"), "the command")
         running.send_signal(ending)
         out, said = running.communicate(timeout=30)
     assert (running.returncode, out) == (code, "")
@@ -219,7 +69,7 @@ def test_commands_end_even_when_the_program_is_killed(program: Program, tmp_path
     command = f"setsid sleep 1000 & echo $! > {tmp_path}/one; echo $$ > {tmp_path}/two; wait; sleep 1000"
     with serving([call("execute_bash", {"command": command})]) as server:
         running = start(talking_to(program, server), "-p", "go", "--yolo")
-        wait_until(lambda: (tmp_path / "two").exists() and (tmp_path / "two").read_text().strip() != "", "the command")
+        wait_until(lambda: written(tmp_path / "two"), "the command")
         running.kill()
         running.communicate()
     pids = [int((tmp_path / name).read_text()) for name in ("one", "two")]
@@ -394,7 +244,7 @@ def test_a_signal_ends_a_chat_with_its_code_and_gives_the_terminal_back(
         if not plain:
             ready(terminal)
         terminal.send("go on\r")
-        wait_until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip() != "", "the command")
+        wait_until(lambda: written(tmp_path / "pid"), "the command")
         os.kill(terminal.child.pid, ending)
         assert terminal.wait_end() == code
     assert terminal.modes() == terminal.before
@@ -418,7 +268,7 @@ def test_a_line_that_drops_ends_the_chat_and_all_is_saved(
     with serving([call("execute_bash", {"command": command}, text="I wait for it.")]) as server:
         terminal = ready(chat(server, "--yolo"))
         terminal.send("go on\r")
-        wait_until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip() != "", "the command")
+        wait_until(lambda: written(tmp_path / "pid"), "the command")
         pid = terminal.child.pid
         terminal.child.ptyproc.fileobj.close()
         terminal.child.closed = terminal.child.ptyproc.closed = True

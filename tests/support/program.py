@@ -13,12 +13,16 @@ from typing import Any
 
 @dataclass
 class Program:
-    """Runs `mycode` in `cwd`; `model_url` is the model server it talks to, if any."""
+    """Runs `mycode` in `cwd`; `model_url` is the model server it talks to, if any.
+
+    `inside` is a command that runs another one somewhere else, in a namespace for example.
+    """
 
     cwd: Path
     home: Path
     model_url: str = ""
     env: dict[str, str] = field(default_factory=dict)
+    inside: tuple[str, ...] = ()
 
     def run(
         self, *arguments: str, stdin: str | bytes | None = None, timeout: float = 60
@@ -26,7 +30,7 @@ class Program:
         """One run to its end. `stdin` None is an empty pipe, as in CI."""
         data = stdin.encode() if isinstance(stdin, str) else stdin or b""
         done = subprocess.run(
-            [sys.executable, "-P", "-m", "mycode", *arguments],
+            [*self.inside, sys.executable, "-P", "-m", "mycode", *arguments],
             cwd=self.cwd,
             env=self.environment(),
             input=data,

@@ -283,6 +283,7 @@ def _error_body(answer: Answer, anthropic: bool) -> dict[str, Any]:
         401: "authentication_error",
         403: "permission_error",
         404: "not_found_error",
+        413: "request_too_large",
         429: "rate_limit_error",
         529: "overloaded_error",
     }.get(answer.status, "api_error")
