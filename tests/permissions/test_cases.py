@@ -2,8 +2,11 @@
 
 `allow` must need no question; `ask` is met by a refusal too; `deny` only by a refusal. `$W` is the project, `$OUT` a
 folder beside it. `show` cases are texts for the terminal.
+
+`stories.jsonl` lists the attacks that are more than a command, each with the tests that show what becomes of it.
 """
 
+import ast
 import json
 import os
 import unicodedata
@@ -89,3 +92,21 @@ def test_foreign_text_reaches_the_terminal_tamed(case: Case):
 
     assert not [char for char in shown if unicodedata.category(char) in {"Cc", "Cf", "Cs"} and char not in "\n\t"]
     assert case["verdict"] == "harmless" or "red" in shown
+
+
+def _tests_in(file: Path) -> set[str]:
+    tree = ast.parse(file.read_text(encoding="utf-8")) if file.exists() else ast.Module([], [])
+    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+
+
+def test_each_attack_that_is_no_command_has_a_test_that_shows_what_becomes_of_it():
+    text = Path(__file__).with_name("stories.jsonl").read_text("utf-8")
+    named = [(story["attack"], test) for story in map(json.loads, text.splitlines()) for test in story["shown_by"]]
+    root = Path(__file__).parents[2]
+    missing = [
+        (attack, test)
+        for attack, test in named
+        if test.partition("::")[2] not in _tests_in(root / test.partition("::")[0])
+    ]
+    assert missing == []
+    assert len({attack for attack, _ in named}) == len(text.splitlines()) >= 48

@@ -6,6 +6,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from mycode.core.patterns import pattern
 from mycode.core.tools import (
     Action,
     ApprovalRequest,
@@ -60,7 +61,7 @@ def _title(action: Action, *, plain_text: bool) -> Text:
 def _what(action: Action, *, plain_text: bool) -> list[RenderableType]:
     shown: list[RenderableType] = []
     if action.command is not None:
-        shown.append(Text(revealed(action.command)))
+        shown.append(Text(_unpadded(action.command, plain_text=plain_text)))
     if action.url is not None:
         shown.append(Text(revealed(action.url)))
     shown += [_display(display, plain_text=plain_text) for display in action.displays if not _repeats(display, action)]
@@ -69,6 +70,20 @@ def _what(action: Action, *, plain_text: bool) -> list[RenderableType]:
     in_diffs = {display.path for display in action.displays if isinstance(display, DiffDisplay)}
     shown += [Text(f"writes {revealed(path)}") for path in action.writes if not _named(path, in_diffs)]
     return shown
+
+
+_BLANKS = pattern(r"[^\S\n]{12,}")
+_EMPTY_LINES = pattern(r"\n(?:[^\S\n]*\n){3,}")
+
+
+def _unpadded(command: str, *, plain_text: bool) -> str:
+    """The command with nothing left out that would run, and no room in it to push a part of it off the screen.
+
+    In plain text each line after the first is marked as part of the command, so that none poses as one of ours.
+    """
+    text = _EMPTY_LINES.sub(lambda found: f"\n<{found[0].count(chr(10)) - 1} empty lines>\n", command)
+    text = revealed(_BLANKS.sub(lambda found: f" <{len(found[0])} blanks> ", text))
+    return text.replace("\n", "\n| ") if plain_text else text
 
 
 def _named(path: str, diffs: set[str]) -> bool:
