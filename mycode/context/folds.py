@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from mycode.context.summarizers import Fold
 
 _REBASE_TOKENS = 400_000
-"""A rebase reads at most this many tokens of originals; what is older comes from the record before."""
+_REBASE_WINDOWS = 4
+"""A rebase reads at most so many tokens, and windows, of originals; what is older comes from the record before."""
 
 
 MayFold = Callable[[Trigger], Awaitable[bool]]
@@ -287,7 +288,7 @@ class Folds:
         head = self._talk.laid.head
         again = wish.rebase and not rows and head is not None
         if again and head is not None:
-            rows = self._talk.past.originals(head.end, _REBASE_TOKENS)[0]
+            rows = self._talk.past.originals(head.end, self._rebase_tokens)[0]
         if not rows:
             if not attempt:  # after a pass that did fold there is nothing to explain
                 yield Warned("There is nothing to summarize yet: what could be folded is folded already.")
@@ -346,6 +347,10 @@ class Folds:
             self._put_off_at = 0
             yield SummaryFinished(self._note(record), seconds)
 
+    @property
+    def _rebase_tokens(self) -> int:
+        return min(_REBASE_TOKENS, _REBASE_WINDOWS * self._ledger.window)
+
     def _gave_up(self, tokens: int) -> None:
         self._fruitless += 1
         self._fruitless_tokens = tokens
@@ -357,7 +362,7 @@ class Folds:
         previous = head.record if head is not None and not inner else None
         told = list(rows)
         if rebase and head is not None and rows[0].seq > head.end:
-            older, complete = self._talk.past.originals(head.end, _REBASE_TOKENS)
+            older, complete = self._talk.past.originals(head.end, self._rebase_tokens)
             told = [*older, *told]
             previous = None if complete else head.record
         size = sum(row.tokens for row in told)

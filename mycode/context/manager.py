@@ -41,6 +41,7 @@ from mycode.core.usage import Usage
 if TYPE_CHECKING:
     from mycode.context.forecast import Forecast
 
+_SHORT = 800
 _CATEGORIES = ("memory", "pins", "summary", "user", "assistant", "tool results", "other")
 
 
@@ -90,7 +91,7 @@ class ContextManager:
         self._policy = policy
         self._check_views = check
         self._counter = counter
-        self._count = lru_cache(maxsize=4096)(counter.count)
+        self._count = _remembering(counter.count)
         self._clock = clock
         self._new_id = new_id
         self._redact = redact
@@ -456,6 +457,12 @@ class ContextManager:
 
 def _handles(seqs: Sequence[int]) -> str:
     return ", ".join(f"m{seq}" for seq in seqs)
+
+
+def _remembering(count: budget.Count) -> budget.Count:
+    """Counts that come again are not made again: of many lines and stubs, and of the few long texts in a view."""
+    short, long = lru_cache(maxsize=2048)(count), lru_cache(maxsize=16)(count)
+    return lambda text: short(text) if len(text) <= _SHORT else long(text)
 
 
 def _sha256(body: Body) -> str:

@@ -70,9 +70,15 @@ class Past:
 
     def originals(self, end: int, tokens: int) -> tuple[list[Row], bool]:
         """The newest messages up to `end` that hold about so many tokens, and whether these are all there are."""
-        start = self.begin(end, tokens)
-        held = self.rows[self.after(max(start, self.start) - 1) : self.after(end)]
-        rows = [*self._read(start, min(self.start, end + 1)), *held]
+        first, stop = self.after(self.start - 1), self.after(end)
+        index, held = stop, 0
+        while index > first and held < tokens:
+            index -= 1
+            held += self.rows[index].tokens
+        rows, start = self.rows[index:stop], self.start if index == first else end
+        if held < tokens and self.start > 1:
+            start = self.begin(min(end, self.start - 1), tokens - held)
+            rows = [*self._read(start, min(end + 1, self.start)), *rows]
         # What was purged is not among the rows.
         return rows, start <= 1 and (self._log is None or len(rows) >= self._log.messages(1, end + 1))
 

@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from mycode.context.digests.calls import read_call
-from mycode.context.facts import FactLedger
+from mycode.context.facts import FactLedger, Statement
 from mycode.context.projection import Row
 from mycode.context.summarizers import Draft, Fold, masked_each
 from mycode.core.messages import AssistantMessage
@@ -20,6 +20,7 @@ _MOST_RESOLVED = 30
 _COMMANDS_CARRIED = 40
 _LONGEST_COMMAND = 300
 _MOST_BYTES = 40_000
+_DECISIONS_BYTES = 28_000
 
 
 def build(
@@ -116,7 +117,8 @@ def compacted(ledger: FactLedger) -> FactLedger:
     """The ledger without what grows with the length of a conversation: old commands, long solved errors, readings.
 
     Of lists that are still long the newest entries stay, fewer of them the longer they are, so that a record has a
-    bounded size. Files changed, constraints, open errors, failed tests and what is to be done are not shortened.
+    bounded size. Decisions have a size of their own, as nothing but their own words tells of them. Files changed,
+    constraints, open errors, failed tests and what is to be done are not shortened.
     """
     most = 800
     smaller = _newest(ledger, most)
@@ -143,7 +145,7 @@ def _newest(ledger: FactLedger, most: int) -> FactLedger:
         commands=tuple(replace(run, command=_short(run.command)) for run in ledger.commands[-_COMMANDS_CARRIED:]),
         errors=tuple(error for error in ledger.errors if error.open or id(error) in kept),
         tests={name: test for name, test in ledger.tests.items() if not test.passed or name in passed},
-        decisions=ledger.decisions[-most:],
+        decisions=_within(ledger.decisions, _DECISIONS_BYTES),
         versions=dict(list(ledger.versions.items())[-most:]),
         urls=ledger.urls[-most // 4 :],
         ports=ledger.ports[-most // 4 :],
@@ -152,6 +154,17 @@ def _newest(ledger: FactLedger, most: int) -> FactLedger:
         names=None,
         messages=0,
     )
+
+
+def _within(said: Sequence[Statement], size: int) -> tuple[Statement, ...]:
+    """The newest statements that take at most `size` bytes of JSON."""
+    kept: list[Statement] = []
+    for statement in reversed(said):
+        size -= len(msgspec.json.encode(statement)) + 1
+        if size < 0:
+            break
+        kept.append(statement)
+    return tuple(reversed(kept))
 
 
 def _short(command: str) -> str:
