@@ -12,6 +12,7 @@ from mycode.core.redact import redact
 from mycode.core.usage import Usage
 from mycode.session.archive import SessionArchive
 from mycode.session.parts import Checkpointer
+from mycode.session.purging import Rule
 from mycode.session.session import Session
 from mycode.session.store import Store
 from tests.support.context_doubles import Quarter, model_info
@@ -31,6 +32,7 @@ class Desk:
         session_id: str | None = None,
         checkpointer: Checkpointer | None = None,
         window: int = 200_000,
+        purge: Rule | None = None,
     ) -> None:
         self.store = Store(folder)
         self.now = 1000.0
@@ -55,6 +57,7 @@ class Desk:
             redact=redact,
             checkpointer=checkpointer,
             archive=self.archive,
+            purge=purge,
         )
 
     async def run(self, prompt: UserMessage, turn: int) -> AsyncGenerator[Event]:
