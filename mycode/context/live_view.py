@@ -36,7 +36,7 @@ class LiveView:
         self._rows, self._laid = rows, laid
         self._shown = [self.counted(item) for item in head]
         self._settled, self._settled_row = len(self._shown), start
-        self._sums = _added({}, self._shown)
+        self._sums = added({}, self._shown)
         self._messages = [item.message for item in self._shown]
 
     def shown(self, footer: Sequence[Shown] = ()) -> list[Shown]:
@@ -56,7 +56,7 @@ class LiveView:
     def sums(self, footer: Sequence[Shown] = ()) -> Sums:
         """Tokens and items of the view by category."""
         shown = self.shown(footer)
-        return _added(dict(self._sums), shown[self._settled :])
+        return added(dict(self._sums), shown[self._settled :])
 
     def counted(self, item: Shown) -> Shown:
         return item if item.tokens >= 0 else replace(item, tokens=message_tokens(item.message, self._count))
@@ -66,7 +66,7 @@ class LiveView:
             return
         extend(self._shown, self._rows, self._settled_row, stop, self._laid)
         self._count_from(self._settled)
-        self._sums = _added(self._sums, self._shown[self._settled :])
+        self._sums = added(self._sums, self._shown[self._settled :])
         self._messages.extend(item.message for item in self._shown[self._settled :])
         self._settled, self._settled_row = len(self._shown), stop
 
@@ -106,7 +106,8 @@ def category(message: ViewMessage) -> str:
             return "other"
 
 
-def _added(sums: Sums, shown: Iterable[Shown]) -> Sums:
+def added(sums: Sums, shown: Iterable[Shown]) -> Sums:
+    """`sums` with these messages put in, which are counted."""
     for item in shown:
         name = category(item.message)
         tokens, items = sums.get(name, (0, 0))

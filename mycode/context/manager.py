@@ -16,7 +16,7 @@ from mycode.context import policy as policies
 from mycode.context.conversation import Conversation, is_overlay
 from mycode.context.folds import Folds, MayFold, Wish
 from mycode.context.ledger import TokenLedger
-from mycode.context.live_view import category
+from mycode.context.live_view import added, category
 from mycode.context.policy import Choice, Policy
 from mycode.context.projection import Row, Shown
 from mycode.core.entries import Body, Entry, Log, Note
@@ -97,6 +97,7 @@ class ContextManager:
         self._redact = redact
         self._tool_count = len(tools)
         self._seq = 0
+        self._cut_view: tuple[tuple[int, int, int], list[Shown]] | None = None
         self._arrival: TriggerReason | None = None
         self._ledger = TokenLedger(policy, counter, info, system, tools)
         self._talk = Conversation(policy.summary, self._count, memory)
@@ -155,9 +156,7 @@ class ContextManager:
         if total <= room:
             self._ledger.sent(total + fixed, self._talk.generation)
             return self._sound(self.view())
-        from mycode.context import trimming
-
-        shown = trimming.trim(self._talk.shown(), room, self._count, self._trimmed_line, self._policy.keep.floor)
+        shown = self._cut(room)
         self._ledger.sent(sum(item.tokens for item in shown) + fixed, -1)  # a cut view says nothing about the next
         return self._sound(tuple(item.message for item in shown))
 
@@ -180,11 +179,15 @@ class ContextManager:
         return self._ledger.calibrations
 
     def usage(self) -> ContextUsage:
-        """The one count that everything else reads."""
+        """The one count that everything else reads: of what would really be sent; triggers measure the whole view."""
         ledger = self._ledger
-        sums = self._talk.sums()
+        sums = view = self._talk.sums()
         counted = ledger.fixed + sum(tokens for tokens, _ in sums.values())
-        total = ledger.real(counted, self._talk.generation)
+        total = whole = ledger.real(counted, self._talk.generation)
+        if whole > ledger.budget:
+            sums = added({}, self._cut(ledger.room()))
+            counted = ledger.fixed + sum(tokens for tokens, _ in sums.values())
+            total = min(whole, ledger.real(counted, -1))
         scale = total / counted if counted else 1.0
         categories = [
             Category("system", round(ledger.system_tokens * scale), 1),
@@ -195,16 +198,17 @@ class ContextManager:
             for name in _CATEGORIES
             if name in sums
         ]
-        measure = self._folds.measure(total)
+        measure = self._folds.measure(whole)
         tail = min(self._policy.keep.recent_messages, measure.messages)
         recent = sum(row.tokens for row in self._talk.rows[len(self._talk.rows) - tail :])
-        said = sum(sums.get(name, (0, 0))[0] for name in ("user", "assistant", "tool results"))
+        said = sum(view.get(name, (0, 0))[0] for name in ("user", "assistant", "tool results"))
         protected = int(self._policy.masking.protect_share * ledger.room())
         return ContextUsage(
             model=ledger.info.name,
             window=ledger.window,
             reserve=ledger.reserve,
             tokens=total,
+            cut=whole - total,
             categories=tuple(categories),
             triggers=self._distances(measure),
             messages=measure.messages,
@@ -212,7 +216,7 @@ class ContextManager:
             masked=len(self._talk.laid.stubs),
             exact=self._counter.exact,
             window_known=ledger.info.window_known,
-            maskable=max(0, sums.get("tool results", (0, 0))[0] - protected),
+            maskable=max(0, view.get("tool results", (0, 0))[0] - protected),
             foldable=max(0, said - recent),
             calibration=self.calibration,
         )
@@ -409,6 +413,16 @@ class ContextManager:
             if breaches := broken(view):
                 raise AssertionError("; ".join(breaches))
         return view
+
+    def _cut(self, room: int) -> list[Shown]:
+        """The view cut to fit that room; made once for each state of the conversation."""
+        state = (self._seq, self._talk.generation, room)
+        if self._cut_view is None or self._cut_view[0] != state:
+            from mycode.context import trimming
+
+            shown = trimming.trim(self._talk.shown(), room, self._count, self._trimmed_line, self._policy.keep.floor)
+            self._cut_view = (state, shown)
+        return self._cut_view[1]
 
     def _distances(self, measure: policies.Measure) -> tuple[TriggerDistance, ...]:
         auto = self._policy.auto

@@ -189,7 +189,8 @@ class ContextUsage(Struct, frozen=True):
     """The one count that the toolbar, `/context`, the triggers and the reports all read. All sizes in tokens.
 
     `tokens` is what the next request will hold (last real usage + what came since, calibrated); `window` the model's;
-    `reserve` is kept for the answer; `exact` is False while an estimate stands in for the tokenizer.
+    `cut` is what the view holds beyond that and would be left out of it, since it does not fit. `reserve` is kept for
+    the answer; `exact` is False while an estimate stands in for the tokenizer.
     """
 
     model: str
@@ -205,11 +206,12 @@ class ContextUsage(Struct, frozen=True):
     window_known: bool = True
     maskable: int = 0
     foldable: int = 0
+    cut: int = 0
     calibration: float = 1.0
 
     @property
     def ratio(self) -> float:
-        """Tokens over the whole window, as the triggers read it (R67)."""
+        """Tokens of the next request over the whole window (R67)."""
         return self.tokens / self.window if self.window else 0.0
 
     @property

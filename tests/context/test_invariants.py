@@ -71,6 +71,7 @@ def test_what_is_sent_fits_and_is_well_formed(messages, window, policy):
     sent = chat.manager.fit()
     fixed = sum(category.tokens for category in usage.categories if category.name in {"system", "tools"})
     assert size(sent) + fixed <= window - usage.reserve
+    assert usage.tokens <= max(fixed + 64, window - usage.reserve)
     assert broken(sent) == ()
 
 

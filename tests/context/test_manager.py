@@ -1,9 +1,10 @@
+from mycode.context.budget import message_tokens
 from mycode.context.projection import INTERRUPTED
 from mycode.core.events import SummaryFinished, SummaryStarted, Warned
 from mycode.core.messages import AssistantMessage, ContextNote, ToolResult, UserMessage
 from mycode.core.summaries import SummaryRecord
 from mycode.core.usage import Usage
-from tests.support.context_doubles import Chat, call
+from tests.support.context_doubles import Chat, Quarter, call
 
 
 def test_messages_are_numbered_without_gaps_and_counted_once():
@@ -98,6 +99,19 @@ def test_a_full_window_is_due_and_an_empty_one_is_not():
     trigger = chat.manager.due()
     assert trigger is not None
     assert trigger.reason in {"ratio", "emergency"}
+
+
+def test_usage_counts_what_would_really_be_sent_and_triggers_the_whole_view():
+    chat = Chat(20_000)
+    chat.say("look", call("a", "bash", '{"command": "cat big"}'), ToolResult("a", "x = 1\n" * 40_000))
+    usage = chat.manager.usage()
+    fixed = usage.categories[0].tokens
+    sent = sum(message_tokens(message, Quarter().count) for message in chat.manager.fit())
+    assert usage.tokens == sum(category.tokens for category in usage.categories) == fixed + sent
+    assert usage.tokens <= usage.window - usage.reserve
+    assert usage.tokens + usage.cut == chat.manager.due().tokens > 60_000
+    emergency = next(trigger for trigger in usage.triggers if trigger.name == "emergency")
+    assert emergency.used == usage.tokens + usage.cut
 
 
 def test_what_is_sent_always_fits():

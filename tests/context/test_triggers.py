@@ -152,8 +152,8 @@ def test_a_switch_to_a_smaller_window_is_what_a_summary_is_made_for(window: int)
     chat = Chat(200_000)
     chat.turns(20, size=8_000)
     assert chat.manager.due() is None
-    chat.manager.switch_model(model_info(window))
     tokens = chat.manager.usage().tokens
+    chat.manager.switch_model(model_info(window))
     assert chat.manager.due() == Trigger("model_switch", tokens / window, tokens, emergency=window == 20_000)
     chat.say(AssistantMessage("And on it goes."))
     trigger = chat.manager.due()

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from rich.console import RenderableType
 
 from mycode.core.entries import Entry, Grant
@@ -108,6 +109,12 @@ def test_an_empty_context_has_a_panel_too() -> None:
     shown = Canvas(60, plain=True).text(context_panel(usage, width=60, plain_text=True))
 
     assert shown == "Context\nm: 0 of 0 (a guess) tokens, 0 %; 0 kept for the answer\nIn view: 0 messages\n"
+
+
+def test_what_does_not_fit_is_told() -> None:
+    full = replace(USAGE, cut=250_000)
+    text = Canvas(80, plain=True).text(context_panel(full, width=80, plain_text=True))
+    assert "\n250k tokens more do not fit and are left out of the next request.\n" in text
 
 
 def test_an_estimate_is_marked_as_one() -> None:

@@ -127,6 +127,8 @@ def _trigger(trigger: TriggerDistance) -> str:
 
 def _free(usage: ContextUsage) -> list[RenderableType]:
     lines: list[RenderableType] = []
+    if usage.cut:
+        lines.append(Text(f"\n{tokens(usage.cut)} tokens more do not fit and are left out of the next request."))
     if usage.maskable or usage.foldable:
         lines.append(
             Text(f"\nMasking would free {tokens(usage.maskable)} tokens, summarizing {tokens(usage.foldable)}.")
