@@ -11,6 +11,7 @@ import unicodedata
 from functools import cache
 from itertools import pairwise
 
+from mycode.core.patterns import pattern
 from mycode.permissions.places import Places, components, inside_any
 
 
@@ -29,7 +30,9 @@ def protected(path: str, places: Places, *, by_shell: bool = False) -> str | Non
         return "it holds mycode's own settings or sessions"
     if inside_any(path, tuple(place for place in places.run_later if place not in places.workspace)):
         return "the repository's settings say that git takes programs or settings from it"
-    names = tuple(_folded(name) for name in components(path))
+    if ":" in path and (why := protected(_STREAM.sub("", path), places, by_shell=by_shell)):
+        return why
+    names = _folded_names(path)
     if not names:
         return "it is the root of the file system"
     below_home = inside_any(path, (places.home,), fold_case=True)
@@ -39,16 +42,25 @@ def protected(path: str, places: Places, *, by_shell: bool = False) -> str | Non
             return f"{_FOLDERS[name]} ({name})"
         if not by_shell and name in _ENVIRONMENTS:
             return f"programs are started from there ({name})"
-        if re.fullmatch(r"git~\d", name):
+        if "~" in name and re.fullmatch(r"gi(?:t|[0-9a-f]{4})~\d+", name):
             return "it is another spelling of .git"
+        if _python_start().fullmatch(name):
+            return f"Python runs it at every start ({name})"
         following = names[index + 1] if not last else ""
         if (name, following) in _PAIRS:
             return f"{_PAIRS[name, following]} ({name}/{following})"
     name = names[-1]
     if name in _FILES:
         return f"{_FILES[name]} ({name})"
-    if name.endswith((".pth", ".code-workspace")):
-        return f"it runs code when something else starts ({name})"
+    if _run_later().fullmatch(name):
+        return f"{_RUN_LATER} ({name})"
+    folder = names[-2] if len(names) > 1 else ""
+    if "hook" in folder and name in _HOOKS:
+        return f"git may run it ({folder}/{name})"
+    if not by_shell and folder in {"bin", "scripts"} and _ENVIRONMENT_PROGRAM.fullmatch(name):
+        return f"programs are started from there ({folder}/{name})"
+    if path.endswith("/HEAD"):
+        return "it makes a repository of its folder, whose settings git obeys"
     if below_home and len(names) > 1 and names[-2] == "bin" and ".local" in names:
         return "programs are started from there"
     return None
@@ -56,7 +68,7 @@ def protected(path: str, places: Places, *, by_shell: bool = False) -> str | Non
 
 def secret(path: str, places: Places) -> str | None:
     """Why the content of this absolute path is not shown to a model without asking, or None."""
-    names = tuple(_folded(name) for name in components(path))
+    names = _folded_names(path)
     if not names:
         return None
     own = places.session is not None and inside_any(path, (places.session,), fold_case=places.fold_case)
@@ -95,10 +107,24 @@ def mentions_protected(text: str) -> str | None:
     return found[0] if found else None
 
 
+def _folded_names(path: str) -> tuple[str, ...]:
+    """The names of a path as a file system may take them that folds letters, or takes a backslash for a slash."""
+    return tuple(_folded(name) for name in components(path.replace("\\", "/")))
+
+
 def _folded(name: str) -> str:
-    name = unicodedata.normalize("NFC", name) if not name.isascii() else name
-    shown = "".join(char for char in name if unicodedata.category(char) != "Cf")
-    return shown.casefold().rstrip(". ") or shown
+    if not name.isascii():
+        # Some systems pass over letters of no width; no system tells wide letters and ligatures from plain ones worse.
+        name = _IGNORED.sub("", unicodedata.normalize("NFKC", name))
+        name = "".join(char for char in name if unicodedata.category(char) != "Cf")
+    return name.casefold().rstrip(". ") or name.casefold()
+
+
+# On Windows' file systems a colon begins the name of a stream of the same file.
+_STREAM = pattern(r":[^/]*")
+_IGNORED = pattern(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
+)
 
 
 _RUN_LATER = "other programs run what is in it"
@@ -110,6 +136,17 @@ _FOLDERS = {
     ".cursor": "it steers another agent",
     ".gemini": "it steers another agent",
     ".continue": "it steers another agent",
+    **dict.fromkeys(
+        _words(
+            ".windsurf .roo .kiro .amazonq .opencode .qwen .factory .trae .clinerules .junie .augment .crush .goose"
+        ),
+        "it steers another agent",
+    ),
+    **dict.fromkeys([".hg", ".jj", ".sl"], "version control runs what its folder says"),
+    **dict.fromkeys([".mise", ".emacs.d", ".vim", ".idx", ".codesandbox", ".lefthook"], _RUN_LATER),
+    **dict.fromkeys([".woodpecker", ".tekton", ".semaphore"], "a build server runs it"),
+    "git-hooks": "git hooks run from it",
+    ".git-hooks": "git hooks run from it",
     ".vscode": "the editor runs tasks from it",
     ".idea": "the editor runs tasks from it",
     ".zed": "the editor runs tasks from it",
@@ -154,34 +191,45 @@ _FILES = {
     **dict.fromkeys([".gitconfig", ".gitmodules", ".gitattributes_global"], "git runs what it says"),
     **dict.fromkeys(
         _words(
-            ".envrc .pre-commit-config.yaml .pre-commit-config.yml lefthook.yml .lefthook.yml lefthook-local.yml"
-            " .mise.toml mise.toml .tool-versions .autoenv .tmux.conf .screenrc .exrc .vimrc .nvimrc .nvim.lua"
-            " .emacs .dir-locals.el .gdbinit .lldbinit .pythonrc .pdbrc .irbrc .sqliterc .curlrc .wgetrc"
+            ".envrc .pre-commit-config.yaml .pre-commit-config.yml .tool-versions .autoenv .tmux.conf .screenrc"
+            " .exrc .vimrc .nvimrc .nvim.lua .emacs .gdbinit .lldbinit .pythonrc .pythonstartup .pdbrc .irbrc .pryrc"
+            " .sqliterc .psqlrc .curlrc .wgetrc .ghci .rprofile .octaverc .perldb .hgrc .jjconfig.toml .overcommit.yml"
+            " .devcontainer.json .gitpod.yml .replit"
         ),
         _RUN_LATER,
     ),
     **dict.fromkeys(
-        [
-            ".gitlab-ci.yml",
-            ".gitlab-ci.yaml",
-            ".travis.yml",
-            ".drone.yml",
-            ".woodpecker.yml",
-            "azure-pipelines.yml",
-            "bitbucket-pipelines.yml",
-            "jenkinsfile",
-            "appveyor.yml",
-        ],
+        _words(
+            ".gitlab-ci.yml .gitlab-ci.yaml .travis.yml .drone.yml .drone.yaml .woodpecker.yml .woodpecker.yaml"
+            " azure-pipelines.yml azure-pipelines.yaml bitbucket-pipelines.yml bitbucket-pipelines.yaml jenkinsfile"
+            " appveyor.yml .appveyor.yml .cirrus.yml buildspec.yml cloudbuild.yaml circle.yml"
+        ),
         "a build server runs it",
     ),
     **dict.fromkeys(
-        _words(".npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pnp.cjs .pypirc .pip.conf pip.conf .condarc bunfig.toml"),
+        _words(
+            ".npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pnpmfile.mjs .pnp.cjs .pypirc .pip.conf pip.conf uv.toml"
+            " poetry.toml .condarc bunfig.toml .bunfig.toml .gemrc"
+        ),
         "the package manager takes code or addresses from it",
     ),
-    **dict.fromkeys(["sitecustomize.py", "usercustomize.py", "pyvenv.cfg"], "Python runs it at every start"),
-    **dict.fromkeys([".mcp.json", ".aider.conf.yml", "opencode.json", "crush.json"], "it starts programs for agents"),
+    "pyvenv.cfg": "Python obeys it at every start",
+    **dict.fromkeys(
+        _words(".mcp.json .aider.conf.yml opencode.json opencode.jsonc crush.json .crush.json"),
+        "it starts programs for agents",
+    ),
     **dict.fromkeys([".netrc", ".git-credentials", ".pgpass"], "it holds login data"),
 }
+
+_HOOKS = frozenset(
+    _words(
+        "applypatch-msg pre-applypatch post-applypatch pre-commit pre-merge-commit prepare-commit-msg commit-msg"
+        " post-commit pre-rebase post-checkout post-merge pre-push pre-receive update proc-receive post-receive"
+        " post-update reference-transaction push-to-checkout pre-auto-gc post-rewrite sendemail-validate"
+        " fsmonitor-watchman p4-changelist p4-prepare-changelist p4-post-changelist p4-pre-submit post-index-change"
+    )
+)
+_ENVIRONMENT_PROGRAM = pattern(r"activate.*|deactivate.*|python[0-9.]*|pip[0-9.]*")
 
 _SECRET_FOLDERS = frozenset(
     {".ssh", ".gnupg", ".aws", ".azure", ".password-store", ".kube", ".oci", "keyrings", ".age"}
@@ -206,7 +254,8 @@ _SECRET_PAIRS = frozenset(
 _SECRET_FILES = frozenset(
     _words(
         ".netrc _netrc .git-credentials .pgpass .my.cnf .npmrc .pypirc .htpasswd .dockercfg .s3cfg .boto"
-        " .vault-token .terraformrc credentials.json credentials.yml credentials credentials.toml"
+        " .vault-token .terraformrc credentials.json .credentials.json oauth_creds.json auth.json"
+        " credentials.yml credentials credentials.toml"
         " service-account.json secrets.json secrets.yaml secrets.yml secrets.toml secrets.env secrets"
         " master.key kubeconfig .bash_history .zsh_history .python_history .psql_history .mysql_history"
         " .node_repl_history id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk .envrc"
@@ -240,6 +289,19 @@ def _sample_name() -> re.Pattern[str]:
     return re.compile(
         r".*\.(?:example|sample|template|tmpl|dist|defaults?|schema|test|md|py|ts|js|rs|go|pub)|env(?:\.[jt]s)?|.*\.d\.ts"
     )
+
+
+@cache
+def _run_later() -> re.Pattern[str]:
+    return re.compile(
+        r".+\.(?:pth|code-workspace)|\.?lefthook(?:-local)?\.(?:ya?ml|toml|json)|\.?mise(?:\..+)?\.toml|\.miserc\.toml"
+        r"|\.dir-locals(?:-2)?\.el|\.huskyrc(?:\..+)?|.+-gdb\.(?:py|gdb|scm)"
+    )
+
+
+@cache
+def _python_start() -> re.Pattern[str]:
+    return re.compile(r"(?:site|user)customize(?:\..+)?")
 
 
 @cache
