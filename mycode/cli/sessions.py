@@ -168,15 +168,15 @@ def purge(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, remove nothing.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> int:
-    """Remove the text of messages that lie under a summary; summaries, places, sizes and hashes stay.
+    """Remove the text of summarized messages for good.
 
-    What is pinned, the newest messages, the newest prompt and what a fork still shows are never touched. The summaries
-    over what is gone can no longer be undone. Without --older-than it is of any age, or what context.originals says.
+    Summaries stay, and of each message its place, role, size and hash. What is pinned, the newest messages, the newest
+    prompt and what a fork still shows are never touched. The summaries over what is gone can no longer be undone.
+    Without --older-than it is of any age, or what context.originals says.
 
-    Examples:
-      mycode sessions purge 3f9a --dry-run         what would go
+    Example, to see what would go: mycode sessions purge 3f9a --dry-run
 
-      mycode sessions purge --older-than 30 --yes  all sessions, without a question
+    Example, for a timer: mycode sessions purge --older-than 30 --yes
 
     Exit codes: 0 done, or nothing to do; 1 a session is open elsewhere, or cannot be found or written; 2 nobody can be
     asked and --yes is missing; 130 you said no.

@@ -244,9 +244,12 @@ class Originals(Struct, frozen=True, forbid_unknown_fields=True):
     """What becomes of folded messages in the log (R116, C22)."""
 
     policy: Literal["keep", "purge_after_days", "purge"] = "keep"
-    """Keep them; or leave id, role, length, sha256 and the link to the summary, at once or after `days`."""
+    """`keep` them; or remove their text once that is safe (docs/sessions.md), of all, or of those older than `days`.
+
+    What stays is id, role, length, sha256 and the link to the summary.
+    """
     days: int = 30
-    """Days until they are purged, under purge_after_days."""
+    """Age in days from which they are purged, under purge_after_days."""
 
     def __post_init__(self) -> None:
         _at_least("context.originals.days", self.days, 0)
