@@ -24,6 +24,14 @@ _MERGED = {("permissions", "allow"), ("permissions", "ask"), ("permissions", "de
 _NOT_FOR_PROJECTS = {
     ("model", "api_base"),
     ("model", "transport"),
+    # What a token costs and how far a run may go are limits that the person set.
+    ("model", "input_price"),
+    ("model", "output_price"),
+    ("session", "max_steps"),
+    # `tools.disallowed` narrows what is offered; this would widen it.
+    ("tools", "allowed"),
+    # It lets originals go.
+    ("context", "originals"),
     ("permissions", "allow"),
     ("permissions", "mode"),
     ("permissions", "sandbox"),
@@ -33,6 +41,8 @@ _NOT_FOR_PROJECTS = {
     ("session", "store_secrets"),
     ("session", "max_budget_usd"),
 }
+# Some providers take the address to talk to from the name of the model.
+_MODELS = {("model", "name"), ("context", "llm", "summarizer_model_preference")}
 _Tree = dict[str, Any]
 
 
@@ -140,7 +150,7 @@ def _for_project(values: _Tree) -> tuple[_Tree, list[str]]:
     kept: _Tree = {}
     dropped: list[str] = []
     for path, value in _leaves(values):
-        if path[:2] in _NOT_FOR_PROJECTS:
+        if path[:2] in _NOT_FOR_PROJECTS or (path in _MODELS and "://" in str(value)):
             dropped.append(".".join(path))
         else:
             _put(kept, path, value)

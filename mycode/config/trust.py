@@ -10,8 +10,11 @@ from mycode.core.errors import ConfigError
 _ACTING_FILES = (".mycode/settings.toml", ".mycode/settings.local.toml", ".mycode/hooks.toml", ".mcp.json")
 
 
+_LARGEST = 4_000_000
+
+
 def fingerprint(root: Path) -> str:
-    """sha256 (hex) over the project's files that could act; empty when it has none."""
+    """sha256 (hex) over the project's files that could act; empty when it has none. `ConfigError` for a huge one."""
     digest = hashlib.sha256()
     found = False
     for name in _ACTING_FILES:
@@ -25,7 +28,11 @@ def fingerprint(root: Path) -> str:
 
 def is_trusted(data_folder: Path, root: Path) -> bool:
     """True when this very root was trusted with these very files; a changed file asks for trust again."""
-    return _read(data_folder).get(str(root.resolve())) == fingerprint(root)
+    trusted = _read(data_folder).get(str(root.resolve()))
+    try:
+        return trusted is not None and trusted == fingerprint(root)
+    except ConfigError:
+        return False
 
 
 def trust(data_folder: Path, root: Path) -> None:
@@ -42,11 +49,18 @@ def distrust(data_folder: Path, root: Path) -> None:
 
 
 def _content(file: Path) -> bytes | None:
-    """What a regular file holds; a named pipe in its place must not keep us waiting."""
+    """What a regular file holds; a named pipe in its place must not keep us waiting, nor a file without end."""
     try:
-        return file.read_bytes() if file.is_file() else None
+        if not file.is_file():
+            return None
+        with file.open("rb") as opened:
+            data = opened.read(_LARGEST + 1)
     except OSError:
         return None
+    if len(data) > _LARGEST:
+        message = f"{file} is too large to be trusted: {_LARGEST:,} bytes at most."
+        raise ConfigError(message)
+    return data
 
 
 def _file(data_folder: Path) -> Path:
