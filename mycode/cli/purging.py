@@ -29,8 +29,7 @@ def purge_sessions(run: Run, store: Store, name: str, *, older_than: float | Non
     going = [(info, plan) for info, plan in plans if plan.messages]
     if not going:
         typer.echo("There is nothing to purge: no originals lie under a summary that may go.", err=True)
-        store.wipe()
-        return 0
+        return 0 if dry_run or _wiped(store) else 1
     if dry_run:
         typer.echo("Nothing was removed.", err=True)
         return 0
@@ -53,14 +52,15 @@ def _purge(store: Store, infos: list[SessionInfo], rule: Rule) -> int:
     messages, chars = sum(plan.messages for plan in done), sum(plan.chars for plan in done)
     if messages:
         typer.echo(f"Purged {messages:,} messages ({chars:,} characters).", err=True)
-    if not store.wipe():
-        refused += 1
-        typer.echo(
-            "Another process has the session file open, so bytes of it may still lie in unused parts of the file. "
-            "Close it and say `mycode sessions purge` once more.",
-            err=True,
-        )
-    return 1 if refused else 0
+    return 1 if refused or not _wiped(store) else 0
+
+
+def _wiped(store: Store) -> bool:
+    trouble = store.wipe()
+    if trouble:
+        said = "Bytes of what was purged may still lie in unused parts of the file; say `mycode sessions purge` again."
+        typer.echo(plain(f"mycode: {trouble} {said}"), err=True)
+    return not trouble
 
 
 def _told(info: SessionInfo, plan: Plan) -> list[str]:

@@ -86,7 +86,7 @@ class Purge(Struct, frozen=True, tag_field="kind", tag="purge"):
         kept = ", ".join(f"t{text.number}" for text in self.texts)
         return (
             f"purged on {_day(self.at)}, {self.why}: {places}{f' and {kept}' if kept else ''} "
-            f"({self.messages:,} messages, {self.chars:,} characters)"
+            f"({self.messages:,} {'message' if self.messages == 1 else 'messages'}, {self.chars:,} characters)"
         )
 
 

@@ -224,9 +224,17 @@ def _read_only(path: Path) -> str:
     )
 
 
+def _room(path: Path) -> bool:
+    """Whether anything can be written there: SQLite says of its shared memory only that it failed."""
+    try:
+        return os.statvfs(path.parent).f_bavail > 0
+    except OSError:
+        return True
+
+
 def _sentence(error: sqlite3.Error, path: Path) -> str:
     name = getattr(error, "sqlite_errorname", None) or ""
-    if name.startswith("SQLITE_FULL"):
+    if name.startswith("SQLITE_FULL") or (name.startswith("SQLITE_IOERR") and not _room(path)):
         return f"The disk is full: {path} could not be written. Free some space."
     if name.startswith(("SQLITE_READONLY", "SQLITE_PERM")):
         return _read_only(path)

@@ -54,23 +54,26 @@ def purge(connection: sqlite3.Connection, database: Database, index: SearchIndex
     connection.execute("INSERT OR REPLACE INTO settings VALUES ('unwiped', 1)")
 
 
-def wipe(database: Database, index: SearchIndex) -> bool:
+def wipe(database: Database, index: SearchIndex) -> str:
     """Writes the file anew if originals were purged since the last time, so that none of their bytes are left in it.
 
-    Returns False where another process was in the way: it is still to be done.
+    Returns why it could not be done, as a sentence: it is still to be done. Empty if all is well.
     """
     if database.read_only or database.row("SELECT 1 FROM settings WHERE name = 'unwiped' AND value = 1") is None:
-        return True
+        return ""
     try:
         with database.write() as connection:
             index.compact(connection)
         database.rows("VACUUM")
+        # The write-ahead log still holds the old pages.
+        busy = database.row("PRAGMA wal_checkpoint(TRUNCATE)")
+        if busy is not None and busy[0] != 0:
+            return f"Another process is reading {database.path}."
         with database.write() as connection:
             connection.execute("DELETE FROM settings WHERE name = 'unwiped'")
-        busy = database.row("PRAGMA wal_checkpoint(TRUNCATE)")
-    except SessionError:
-        return False
-    return busy is None or busy[0] == 0
+    except SessionError as error:
+        return str(error)
+    return ""
 
 
 def _replace(connection: sqlite3.Connection, index: SearchIndex, session: int, seq: int, left: Purged) -> None:

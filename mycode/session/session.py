@@ -45,7 +45,8 @@ class Session:
     """Owns which session is open, its title and its totals. Opening takes it; `SessionHeld` says that another has it.
 
     `run` runs one turn; `archive` is the one that the tools were given, so that it moves along to other sessions;
-    `purge` says which originals under summaries do not stay (None: all do).
+    `purge` says which originals under summaries do not stay (None: all do); `notices` are sentences of other parts,
+    each told with the next event of a turn and taken out.
     """
 
     def __init__(
@@ -58,10 +59,12 @@ class Session:
         clock: Callable[[], float],
         redact: Redact,
         checkpointer: Checkpointer | None = None,
+        notices: list[str] | None = None,
         archive: SessionArchive | None = None,
         purge: Rule | None = None,
     ) -> None:
         self._store = store
+        self._notices = notices if notices is not None else []
         self._context = context
         self._run = run
         self._clock = clock
@@ -108,6 +111,8 @@ class Session:
                                 yield told
                         case _:
                             pass
+                    while self._notices and not isinstance(event, TurnStarted):
+                        yield Warned(self._notices.pop(0))
                     for told in self._kept(event):
                         yield told
                     if isinstance(event, TurnStarted) and (text := self._originals.announcement()):

@@ -325,8 +325,8 @@ class Store:
                 connection.execute("DELETE FROM locks WHERE session = ? AND token = ?", (one, self._token))
         return plan
 
-    def wipe(self) -> bool:
-        """Overwrites what purged rows left in the file; False if another process was in the way: to be repeated."""
+    def wipe(self) -> str:
+        """Overwrites what purged rows left in the file. Empty, or why that is still to be done, as a sentence."""
         from mycode.session import deletion
 
         return deletion.wipe(self.database, self._index)

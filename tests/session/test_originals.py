@@ -1,6 +1,7 @@
 """With `context.originals` the originals of an open session go when that is safe, and never before it was said."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -196,15 +197,21 @@ async def test_a_purge_that_cannot_be_written_loses_nothing_and_comes_later(
     await talk(desk, *range(1, 9))
     await fold(desk)
     await talk(desk, *range(9, 14))
+    insert = Store._insert
 
-    def full(*_: object, **__: object) -> None:
-        message = "The disk is full."
-        raise SessionError(message)
+    def full(store: Store, *values: Any) -> None:
+        if any(isinstance(entry.body, Purge) for entry in values[3]):
+            message = "The disk is full."
+            raise SessionError(message)
+        insert(store, *values)
 
     with monkeypatch.context() as broken:
-        broken.setattr("mycode.session.deletion.purge", full)
+        broken.setattr(Store, "_insert", full)
         await fold(desk)
         assert gone(desk) == []
+    desk.session.undo()
+    desk.session.undo()
+    await fold(desk)
     await talk(desk, 14)
     assert desk.session.unsaved == ""
     desk.session.close()

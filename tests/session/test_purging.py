@@ -1,6 +1,7 @@
 """Originals under a summary can be removed for good, and nothing else can: the log tells what is gone."""
 
 import random
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -117,7 +118,7 @@ def test_not_a_byte_of_it_is_left_in_any_file(tmp_path: Path) -> None:
     assert [found.handle for found in store.search(f"{MARK}-said")] == ["m1"]
     plan = purged(store, session)
     assert [text.number for text in plan.texts] == [1]
-    assert store.wipe()
+    assert store.wipe() == ""
     assert MARK.encode() not in bytes_below(tmp_path)
     assert store.search(MARK) == store.search("purged") == ()
     assert [found.session_id for found in store.search("stays")] == [other]
@@ -395,7 +396,7 @@ def test_killed_in_the_middle_all_is_gone_or_nothing(tmp_path: Path) -> None:
         assert again.verify(session) == []
         if again.log(session).marked("purge"):
             assert gone(again, session) == list(range(1, 561))
-            assert again.wipe()
+            assert again.wipe() == ""
             assert b'question 99"' not in bytes_below(folder)
         else:
             assert after == before
@@ -416,6 +417,29 @@ def test_a_purged_prompt_is_no_longer_among_the_lines_typed_before(tmp_path: Pat
     typed.unlink()
     again = folded(store, 3, 8)
     assert purged(store, again).messages == 8
+
+
+def test_while_somebody_reads_the_file_it_is_said_that_bytes_may_be_left(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    session = folded(store, 3, 8)
+    reader = sqlite3.connect(tmp_path / "sessions.db", isolation_level=None)
+    reader.execute("BEGIN")
+    assert reader.execute("SELECT count(*) FROM entries").fetchone() == (13,)
+    purged(store, session)
+    store.database.rows("PRAGMA busy_timeout=10")
+    assert "sessions.db" in store.wipe()
+    reader.close()
+    assert store.wipe() == ""
+    assert b'question 1"' not in bytes_below(tmp_path)
+
+
+def test_a_file_of_typed_lines_that_cannot_be_written_stops_the_purge(tmp_path: Path) -> None:
+    (tmp_path / "prompts").mkdir()
+    store = Store(tmp_path / "sessions", typed=tmp_path / "prompts")
+    session = folded(store, 3, 8)
+    with pytest.raises(SessionError, match=r"lines typed before, .* cannot be changed: .* Nothing was purged\."):
+        purged(store, session)
+    assert gone(store, session) == []
 
 
 def test_what_may_be_read_only_is_not_purged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
