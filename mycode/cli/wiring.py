@@ -150,7 +150,7 @@ class Workplace:
         if self._calibrations is None or (info.provider, info.name) in self.context.calibrations:
             return
         if (kept := self._calibrations.get(info.provider, info.name)) is not None:
-            self.context.calibration = kept
+            self.context.recall(kept)
 
     def _checkpoints(self, session_id: str) -> Checkpoints:
         """Keeps the files from before each turn that may change them."""

@@ -39,6 +39,19 @@ def tools_tokens(tools: Sequence[ToolSpec], count: Count) -> int:
     return sum(count(msgspec.json.encode(tool).decode()) + MESSAGE_OVERHEAD for tool in tools)
 
 
+class Learned(Struct, frozen=True, omit_defaults=True):
+    """What requests taught about one model: real tokens per counted token, and the window that a refusal showed.
+
+    `window` is 0 unless a refusal showed it to be smaller than `of`, the window known of it then; `guessed` when the
+    refusal named no limit.
+    """
+
+    multiplier: float = 1.0
+    window: int = 0
+    of: int = 0
+    guessed: bool = False
+
+
 class Anchor(Struct, frozen=True):
     """The last request whose real size is known: our count of it and the provider's, valid within one epoch."""
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from mycode.context import budget
 from mycode.context import policy as policies
+from mycode.context.budget import Learned
 from mycode.context.policy import Policy
 from mycode.core.errors import ContextOverflow
 from mycode.core.models import ModelInfo, TokenCounter, ToolSpec
@@ -26,15 +29,16 @@ class TokenLedger:
         self.info = info
         self.system_tokens = counter.count(system) + budget.MESSAGE_OVERHEAD
         self.tools_tokens = budget.tools_tokens(tools, counter.count)
-        self._calibrations: dict[tuple[str, str], float] = {}
+        self._learned: dict[tuple[str, str], Learned] = {}
+        self._accepted = 0
         self._anchor: budget.Anchor | None = None
         self._sent: tuple[int, int] | None = None
-        self._learned_window = 0
 
     @property
     def window(self) -> int:
-        size = policies.window(self._policy, self.info)
-        return min(size, self._learned_window) if self._learned_window else size
+        """Tokens in use: what a refusal showed counts only while the window is the one that was known then."""
+        size, learned = policies.window(self._policy, self.info), self.learned
+        return min(size, learned.window) if learned.window and learned.of == size else size
 
     @property
     def reserve(self) -> int:
@@ -53,16 +57,26 @@ class TokenLedger:
     @property
     def calibration(self) -> float:
         """Real tokens per counted token, learned for the present provider and model."""
-        return self._calibrations.get((self.info.provider, self.info.name), 1.0)
-
-    @calibration.setter
-    def calibration(self, value: float) -> None:
-        self._calibrations[self.info.provider, self.info.name] = min(2.0, max(0.5, value))
+        return self.learned.multiplier
 
     @property
-    def calibrations(self) -> dict[tuple[str, str], float]:
+    def learned(self) -> Learned:
+        """What was learned of the present provider and model."""
+        return self._learned.get((self.info.provider, self.info.name), Learned())
+
+    @property
+    def calibrations(self) -> dict[tuple[str, str], Learned]:
         """What was learned so far, by provider and model."""
-        return dict(self._calibrations)
+        return dict(self._learned)
+
+    def recall(self, learned: Learned) -> None:
+        """Starts from what an earlier session learned of this model; a guess is tried an eighth larger each time.
+
+        A window in which there would be no room for a conversation is not believed a second time.
+        """
+        window = min(learned.window * 9 // 8, learned.of) if learned.guessed else learned.window
+        window = window if window > 2 * self.fixed else 0
+        self._learn(multiplier=learned.multiplier, window=window, of=learned.of, guessed=learned.guessed)
 
     def room(self, max_tokens: int | None = None) -> int:
         """Counted tokens that messages may hold in a request of `max_tokens` real ones (None: the whole budget)."""
@@ -87,26 +101,35 @@ class TokenLedger:
         if self._sent is None or usage.input_tokens <= 0:
             return
         generation, counted = self._sent
-        self.calibration = budget.learn(self.calibration, counted, usage.input_tokens)
+        self._learn(multiplier=budget.learn(self.calibration, counted, usage.input_tokens))
+        self._accepted = max(self._accepted, usage.input_tokens)
+        if 0 < self.learned.window < usage.input_tokens:
+            self._learn(window=0, of=0, guessed=False)  # it was thought to be smaller than it is
         self._anchor = budget.Anchor(generation, counted, usage.input_tokens)
 
     def overflowed(self, error: ContextOverflow) -> None:
         """Learns from a refusal: the limit if it is named, the size if that is named, else that it was too much."""
-        size = self.window
+        size, known = self.window, policies.window(self._policy, self.info)
         if error.limit and error.limit < size:
-            self._learned_window = error.limit
+            self._learn(window=max(256, error.limit), of=known, guessed=False)
         elif error.requested and self._sent is not None and self._sent[1]:
-            self.calibration = max(self.calibration * 1.1, error.requested / self._sent[1])
+            self._learn(multiplier=max(self.calibration * 1.1, error.requested / self._sent[1]))
         else:
-            sent = round((self._sent[1] if self._sent is not None else size) * self.calibration)
-            self._learned_window = max(1_000, min(size, sent) * 4 // 5)
+            sent = min(size, round((self._sent[1] if self._sent is not None else size) * self.calibration))
+            guess = max(1_000, sent * 4 // 5, min(self._accepted, sent * 19 // 20))
+            self._learn(window=guess, of=known, guessed=True)
         self._anchor = None
 
     def switch(self, info: ModelInfo) -> None:
         """From now on it is another model; what was learned about counting for each is kept."""
         self.info = info
-        self._learned_window = 0
+        self._accepted = 0
         self.forget()
+
+    def _learn(self, **news: float) -> None:
+        learned = replace(self.learned, **news)
+        multiplier = min(2.0, max(0.5, learned.multiplier))
+        self._learned[self.info.provider, self.info.name] = replace(learned, multiplier=multiplier)
 
     def forget(self) -> None:
         """The last request was one of another conversation or model: its size says nothing."""

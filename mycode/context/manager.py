@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from mycode.context import budget, cutting, pins, projection
 from mycode.context import policy as policies
+from mycode.context.budget import Learned
 from mycode.context.conversation import Conversation, is_overlay
 from mycode.context.folds import Folds, MayFold, Wish
 from mycode.context.ledger import TokenLedger
@@ -166,17 +167,17 @@ class ContextManager:
 
     @property
     def calibration(self) -> float:
-        """Real tokens per counted token for the present provider and model; may be set from an earlier session."""
+        """Real tokens per counted token for the present provider and model."""
         return self._ledger.calibration
 
-    @calibration.setter
-    def calibration(self, value: float) -> None:
-        self._ledger.calibration = value
-
     @property
-    def calibrations(self) -> dict[tuple[str, str], float]:
+    def calibrations(self) -> dict[tuple[str, str], Learned]:
         """What was learned of each provider and model that was used, to be kept for the next session."""
         return self._ledger.calibrations
+
+    def recall(self, learned: Learned) -> None:
+        """Takes over what an earlier session learned of the present provider and model."""
+        self._ledger.recall(learned)
 
     def usage(self) -> ContextUsage:
         """The one count that everything else reads: of what would really be sent; triggers measure the whole view."""

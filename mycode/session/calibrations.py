@@ -1,28 +1,37 @@
-"""What was learned about counting tokens, per provider and model, kept from one session to the next (R36)."""
+"""What requests taught about models, kept from one session to the next: how they count (R36), how much they take."""
 
 import os
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
+
+from mycode.context.budget import Learned
 
 MOST = 64
 
 
 class Calibrations:
-    """A small JSON file: `provider/model` to real tokens per counted token. One that cannot be read counts as empty."""
+    """A small JSON file: `provider/model` to what was learned. One that cannot be read counts as empty.
+
+    An entry may also be a mere number, the multiplier, as older versions wrote it.
+    """
 
     def __init__(self, file: Path) -> None:
         self._file = file
 
-    def get(self, provider: str, model: str) -> float | None:
-        """The multiplier that was kept, None if there is none."""
+    def get(self, provider: str, model: str) -> Learned | None:
+        """What was kept, None if there is nothing."""
         return self._read().get(f"{provider}/{model}")
 
-    def keep(self, learned: dict[tuple[str, str], float]) -> None:
+    def keep(self, learned: dict[tuple[str, str], Learned]) -> None:
         """Adds what was learned to what others kept meanwhile; a disk that refuses is no reason to complain."""
         values = self._read()
-        news = {f"{provider}/{model}": round(value, 4) for (provider, model), value in learned.items()}
+        news = {
+            f"{provider}/{model}": replace(value, multiplier=round(value.multiplier, 4))
+            for (provider, model), value in learned.items()
+        }
         if all(values.get(name) == value for name, value in news.items()):
             return
         for name, value in news.items():
@@ -39,9 +48,14 @@ class Calibrations:
             with suppress(OSError):
                 beside.unlink()
 
-    def _read(self) -> dict[str, float]:
+    def _read(self) -> dict[str, Learned]:
         try:
-            found = msgspec.json.decode(self._file.read_bytes(), type=dict[str, float])
+            found = msgspec.json.decode(self._file.read_bytes(), type=dict[str, float | Learned])
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
             return {}
-        return {name: value for name, value in found.items() if 0.5 <= value <= 2.0}
+        entries = {name: one if isinstance(one, Learned) else Learned(one) for name, one in found.items()}
+        return {name: one for name, one in entries.items() if _sane(one)}
+
+
+def _sane(learned: Learned) -> bool:
+    return 0.5 <= learned.multiplier <= 2.0 and 0 <= learned.window <= learned.of

@@ -17,7 +17,7 @@ from mycode.core.events import ContextMasked, Event, SummaryFinished, TurnEnded
 from mycode.core.models import Model, ModelInfo
 from mycode.core.summaries import MaskEpoch, SummaryRecord
 from mycode.headless.approver import NobodyToAsk
-from mycode.llm.scripted import Reply, ScriptedModel
+from mycode.llm.scripted import Failure, Reply, ScriptedModel
 from tests.support.context_doubles import Script
 from tests.support.script import say
 from tests.support.scripted_server import serving
@@ -107,6 +107,21 @@ async def test_a_conversation_gone_on_with_in_the_same_window_is_left_as_it_is(p
     again = place(scripted(200_000), resume=await leave(first))
     assert reasons(await ask(again, "three")) == set()
     await leave(again)
+
+
+async def test_a_window_smaller_than_was_thought_is_known_at_the_next_start(place: Place) -> None:
+    info = ModelInfo("test/scripted", "test", 200_000, 1_000)
+    refused = Reply(error=Failure("ContextOverflow", "Too long.", limit=9_000))
+    here = place(ScriptedModel([refused, Reply("Now it fits.")], info))
+    assert [event.reason for event in await ask(here, "hello") if isinstance(event, TurnEnded)] == ["done"]
+    await leave(here)
+
+    again = place(ScriptedModel([], info))
+    assert again.session.usage().window == 9_000
+    await leave(again)
+    unkept = place(ScriptedModel([], info), persist=False)
+    assert unkept.session.usage().window == 200_000
+    await leave(unkept)
 
 
 async def test_a_switch_to_a_model_with_a_smaller_window_fits_and_says_why(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mycode.context.budget import Learned
 from mycode.context.policy import Auto, Keep, Masking, Policy, ToolResults, Window
 from mycode.core.errors import ContextOverflow
 from mycode.core.events import ContextMasked, SummaryFinished, Warned
@@ -181,6 +182,58 @@ def test_calibration_is_learned_slowly_and_kept_by_model():
     assert chat.manager.calibration == 1.0
     chat.manager.switch_model(model_info(200_000))
     assert chat.manager.calibration > 1.35
+
+
+async def overflow(chat: Chat, error: ContextOverflow) -> None:
+    chat.manager.fit()
+    _ = [event async for event in chat.manager.overflow(error)]
+
+
+async def test_a_window_that_a_refusal_showed_is_known_in_the_next_session_while_nothing_else_is_known():
+    chat = Chat(200_000)
+    chat.turns(20, size=8_000)
+    await overflow(chat, ContextOverflow("too long", limit=20_000))
+    learned = chat.manager.calibrations["test", "model"]
+    assert learned == Learned(window=20_000, of=200_000)
+
+    again, other, tight = Chat(200_000), Chat(100_000), Chat(200_000, system="x" * 60_000)
+    for later in (again, other, tight):
+        later.manager.recall(learned)
+    windows = [later.manager.usage().window for later in (again, other, tight)]
+    assert windows == [20_000, 100_000, 200_000]
+
+
+async def test_a_guessed_window_is_tried_a_little_larger_in_each_session_and_never_below_what_was_accepted():
+    chat = Chat(200_000)
+    chat.turns(16, size=8_000)
+    chat.manager.fit()
+    chat.manager.observe(Usage(input_tokens=chat.manager.usage().tokens))
+    accepted = chat.manager.usage().tokens
+    chat.turns(1, size=8_000)
+    await overflow(chat, ContextOverflow("too long"))
+    learned = chat.manager.calibrations["test", "model"]
+    assert (learned.window, learned.of, learned.guessed) == (accepted, 200_000, True)
+
+    windows = []
+    for _ in range(20):
+        later = Chat(200_000)
+        later.manager.recall(learned)
+        windows.append(later.manager.usage().window)
+        learned = later.manager.calibrations["test", "model"]
+    assert windows[0] == accepted * 9 // 8
+    assert windows == sorted(windows)
+    assert windows[-1] == 200_000
+
+
+def test_a_learned_window_is_forgotten_when_a_larger_request_goes_through():
+    chat = Chat(200_000)
+    chat.manager.recall(Learned(window=5_000, of=200_000))
+    chat.turns(3, size=4_000)
+    assert chat.manager.usage().window == 5_000
+    chat.manager.fit()
+    chat.manager.observe(Usage(input_tokens=5_001))
+    assert chat.manager.usage().window == 200_000
+    assert chat.manager.calibrations["test", "model"].window == 0
 
 
 def test_one_wild_figure_moves_the_calibration_by_a_step_at_most():
