@@ -78,7 +78,7 @@ def log(
     audit = Run(RunOptions(), os.environ).audit_log()
     if verify:
         broken = audit.verify()
-        typer.echo(str(broken) if broken else "The log is whole and unaltered.")
+        typer.echo(f"Line {broken.line}: {broken.reason}." if broken else "The log is whole and unaltered.")
         return 1 if broken else 0
     for record in deque(audit.read(), newest):
         when = datetime.fromtimestamp(record.at).astimezone().strftime("%Y-%m-%d %H:%M:%S")

@@ -49,6 +49,16 @@ def test_only_the_owner_may_read_it(tmp_path: Path):
         (lambda lines: lines[1:], Broken(1, "lines before it are missing or were put in")),
         (lambda lines: [lines[0], lines[2], lines[1]], Broken(2, "lines before it are missing or were put in")),
         (lambda lines: [*lines[:2], lines[2][:40]], Broken(3, "the line cannot be read")),
+        (lambda lines: lines[:2], Broken(3, "lines at the end are missing")),
+        (lambda lines: [], Broken(1, "lines at the end are missing")),
+        (
+            lambda lines: [lines[0].replace(b'"mode"', b'"note":"x","mode"'), *lines[1:]],
+            Broken(1, "the line was changed"),
+        ),
+        (
+            lambda lines: [lines[0].replace(b'"decision"', b'"decision":"deny","decision"'), *lines[1:]],
+            Broken(1, "the line was changed"),
+        ),
     ],
 )
 def test_a_change_shows(tmp_path: Path, change, broken: Broken):
@@ -58,6 +68,25 @@ def test_a_change_shows(tmp_path: Path, change, broken: Broken):
     path.write_bytes(b"\n".join(change(path.read_bytes().splitlines())) + b"\n")
 
     assert log.verify() == broken
+
+
+def test_a_log_that_was_taken_away_shows_when_it_goes_on(tmp_path: Path):
+    path = tmp_path / "audit.jsonl"
+    log = log_of(path, "a", "b", "c")
+    forged = log_of(tmp_path / "other", "x", "y", "z", "more")
+
+    path.unlink()
+    gone = log.verify()
+    log.append(record("d"))
+    path_of_d = log.verify()
+    path.write_bytes((tmp_path / "other").read_bytes())
+
+    assert (gone, path_of_d) == (
+        Broken(1, "lines at the end are missing"),
+        Broken(1, "lines before it are missing or were put in"),
+    )
+    assert log.verify() == Broken(4, "the log was written anew from here or before")
+    assert forged.verify() is None
 
 
 def test_a_cut_line_is_fenced_and_the_log_goes_on(tmp_path: Path):
