@@ -80,8 +80,8 @@ def bodies_at_fork(log: SessionLog, at_seq: int) -> list[Body]:
         ends = [entry.body.covers[1] for entry in standing if isinstance(entry.body, SummaryRecord)]
         reach = min((end for end in ends if end >= at_seq), default=log.last_seq())
         message = (
-            f"The conversation cannot go back to m{at_seq}: what was said before is {later[-1].text}. "
-            f"The earliest place to go back to is m{reach}."
+            f"The conversation cannot go back to just after m{at_seq}: what was said before was {later[-1].text}. "
+            f"The earliest place is just after m{reach}."
         )
         raise SessionError(message)
     return [*again, *purges]

@@ -299,6 +299,10 @@ class Session:
         """Goes back to before message `seq`, in a copy: what came after can still be resumed under the old id."""
         return self.fork(seq - 1)
 
+    def check_rewind(self, seq: int) -> None:
+        """Raises `SessionError` where `rewind` would, before anything else is taken back."""
+        self._store.check_fork(self._id, seq - 1)
+
     def close(self) -> None:
         """Writes what still waits and lets go of the session."""
         self._settle()

@@ -269,6 +269,10 @@ class Store:
         self._held.add(number)
         return fork_id
 
+    def check_fork(self, session_id: str, at_seq: int) -> None:
+        """Raises `SessionError` where no fork can begin, because what it would show was purged."""
+        self._first_of_fork(session_id, at_seq)
+
     def _first_of_fork(self, session_id: str, at_seq: int) -> list[Entry]:
         """What a fork begins with: nothing, unless originals were purged since."""
         log = self.log(session_id)

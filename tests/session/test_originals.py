@@ -171,6 +171,22 @@ async def test_leaving_a_session_for_another_purges_it_and_a_copy_keeps_what_it_
     assert all(not isinstance(one.body, Purged) for one in store.log(copy).read(1))
 
 
+async def test_going_back_over_what_is_gone_is_refused_before_anything_is_taken_back(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, purge=NOW)
+    await talk(desk, *range(1, 9))
+    await fold(desk)
+    desk.session.close()
+    again = Desk(tmp_path, session_id=desk.session.id)
+    await talk(again, 9)
+    with pytest.raises(SessionError, match="cannot go back to just after m6"):
+        again.session.check_rewind(7)
+    last = [one.seq for one in again.session.history() if isinstance(one.body, UserMessage)][-1]
+    view = again.context.view()
+    again.session.check_rewind(last)
+    again.session.rewind(last)
+    assert again.context.view() == view[:-2]
+
+
 async def test_a_rebuilt_summary_takes_the_old_record_for_what_is_gone(tmp_path: Path) -> None:
     desk = Desk(tmp_path, purge=NOW)
     await talk(desk, *range(1, 9))

@@ -178,6 +178,9 @@ class ScriptedSession:
     def checkpoint_before(self, seq: int) -> str | None:
         return self.checkpoints.get(seq)
 
+    def check_rewind(self, seq: int) -> None:
+        assert seq <= len(self.log) + 1
+
     def rewind(self, seq: int) -> str:
         self.log = self.log[: seq - 1]
         return self.id

@@ -36,6 +36,8 @@ async def rewind(shell: Shell, arguments: Arguments) -> None:
             shell.say("No file would change." if rewinder is not None else _NO_FILES)
         return
     what = _wanted(arguments) or await _asked(shell, plan)
+    if _CONVERSATION in what:
+        shell.session.check_rewind(seq)
     if _FILES in what:
         if ref is None or rewinder is None:
             raise SessionError("No file was changed by a turn since then." if rewinder is not None else _NO_FILES)
