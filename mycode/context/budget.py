@@ -34,6 +34,11 @@ def message_tokens(message: ViewMessage, count: Count) -> int:
     return total + MESSAGE_OVERHEAD
 
 
+def estimate_response(prompt_tokens: int) -> int:
+    """A rough guess of an answer's tokens before anything is known of the conversation: half of its prompt's (R46)."""
+    return prompt_tokens // 2
+
+
 def tools_tokens(tools: Sequence[ToolSpec], count: Count) -> int:
     """Tokens of the tool schemas as they are sent."""
     return sum(count(msgspec.json.encode(tool).decode()) + MESSAGE_OVERHEAD for tool in tools)

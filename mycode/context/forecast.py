@@ -6,12 +6,16 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from mycode.context.budget import estimate_response
 from mycode.context.projection import Row
 from mycode.core.messages import AssistantMessage, UserMessage
 from mycode.core.models import Price
 
 _HORIZON = 10
 """Requests over which summarizing now is compared with waiting."""
+
+_LONGEST = 1_000
+"""An answer is not expected to be longer than this, whatever a step has added."""
 
 
 class Forecast(Struct, frozen=True):
@@ -30,7 +34,10 @@ class Forecast(Struct, frozen=True):
 def forecast(
     rows: Sequence[Row], *, tokens: int, trigger_tokens: int, after_fold: int, price: Price | None, cached: bool
 ) -> Forecast:
-    """From what the newest turns added. `cached`: the provider has seen the present view lately."""
+    """From what the newest turns added; before the first, by a rule of thumb (R46).
+
+    `cached`: the provider has seen the present view lately.
+    """
     growth = turn_growth(rows)
     left = max(0, trigger_tokens - tokens) // growth if growth else None
     if price is None:
@@ -38,7 +45,7 @@ def forecast(
     step = _step_growth(rows)
     read = price.cache_read if price.cache_read is not None else price.input
     write = price.cache_write if price.cache_write is not None else price.input
-    output = price.output * min(1_000, step)
+    output = price.output * min(_LONGEST, step or estimate_response(tokens))
     first = tokens * (read if cached else price.input) + output
     later = sum((tokens + step * i) * read for i in range(_HORIZON))
     now = after_fold * write + sum((after_fold + step * i) * read for i in range(1, _HORIZON))

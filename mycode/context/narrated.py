@@ -37,7 +37,7 @@ async def compress_with_model(
     room = min(_LARGEST, int(budget_tokens * _SHARE))
     said = tuple((item.index + 1, message) for item in items for message in item.messages)
     fold = Fold(said, None, _ledger(said), room, count, redact)
-    draft = await Llm(models, LlmSettings(max_tokens=room), deadline=_SECONDS).summarize(fold)
+    draft = await Llm(models, LlmSettings(max_tokens=room + 1_000), deadline=_SECONDS).summarize(fold)
     text = "\n".join([draft.narrative, *(f"- {point}" for point in draft.key_points)])
     note = {"role": "user", "content": NARRATIVE + _cut(text, room, count)}
     rest = compress(messages, budget_tokens - tokens(note, count), count=count)

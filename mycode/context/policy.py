@@ -142,8 +142,8 @@ class Llm(Struct, frozen=True, forbid_unknown_fields=True):
 
     summarizer_model_preference: tuple[str, ...] = ()
     """Models to ask, in order; empty: the one that is talked to."""
-    max_tokens: int = 1_500
-    """The narrative holds at most this many tokens."""
+    max_tokens: int = 2_500
+    """A model's whole answer holds at most this many tokens (R17); three fifths of them are for its narrative."""
     input_cap: int = 32_000
     """The model reads at most this many tokens of transcript."""
     on_oversize: Literal["rule_based", "trim_oldest", "chunk"] = "chunk"

@@ -1,3 +1,5 @@
+import pytest
+
 from mycode.context.forecast import Forecast, forecast
 from mycode.context.projection import Row
 from mycode.core.messages import AssistantMessage, UserMessage
@@ -17,6 +19,14 @@ def test_turns_left_follow_what_a_turn_adds():
 def test_nothing_is_guessed_before_anything_was_said():
     empty = forecast([], tokens=0, trigger_tokens=6_000, after_fold=0, price=None, cached=False)
     assert empty.turns_left is None
+
+
+def test_before_anything_was_said_an_answer_is_thought_to_be_half_as_long_as_its_prompt():
+    price = Price(input=1e-6, output=5e-6)
+    first = forecast([], tokens=400, trigger_tokens=6_000, after_fold=0, price=price, cached=False)
+    assert first.next_request_usd == pytest.approx(400 * 1e-6 + 200 * 5e-6)
+    later = forecast(ROWS, tokens=400, trigger_tokens=6_000, after_fold=0, price=price, cached=False)
+    assert later.next_request_usd == pytest.approx(400 * 1e-6 + 390 * 5e-6)
 
 
 def test_a_cached_request_is_cheaper_and_a_full_context_dearer_than_a_folded_one():

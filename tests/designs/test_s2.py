@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from mycode.context.budget import message_tokens
+from mycode.context.budget import estimate_response, message_tokens
 from mycode.core.events import Event, SummaryFinished, SummaryStarted
 from mycode.core.messages import AssistantMessage, ContextNote, ToolCall, ToolResult, UserMessage
 from mycode.core.models import ModelRequest
@@ -69,6 +69,11 @@ async def test_a_repeated_text_is_encoded_once():
         chat.manager.usage()
         chat.manager.fit()
     assert (counter.encoded.count("the same words"), counter.encoded.count("an answer")) == (1, 1)
+
+
+def test_an_answer_is_estimated_at_half_its_prompt():
+    prompt = Quarter().count("a prompt of some forty-four characters, so to say")
+    assert (prompt, estimate_response(prompt)) == (13, 6)
 
 
 def test_messages_cost_four_tokens_and_their_calls():

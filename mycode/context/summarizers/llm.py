@@ -144,14 +144,14 @@ class Llm:
     def _request(self, model: Model, fold: Fold) -> ModelRequest:
         settings = self._settings
         info = model.info
-        output = min(settings.max_tokens + 1_000, info.output_limit or settings.max_tokens + 1_000)
+        output = min(settings.max_tokens, info.output_limit or settings.max_tokens)
         cap = max(200, min(settings.input_cap, info.window - output - 2_000))
         body = transcript(fold, cap, settings.message_chars, trim_oldest=settings.on_oversize == "trim_oldest")
         if settings.summary_prompt:
             text = settings.summary_prompt.replace("{max_tokens}", str(settings.max_tokens))
             text = text.replace("{context}", body) if "{context}" in text else f"{text}\n\n{body}"
             return ModelRequest(system="", messages=(UserMessage(text),), max_output_tokens=settings.max_tokens)
-        parts = [f'<meta messages="{len(fold.messages)}" depth="{fold.depth}" max_tokens="{settings.max_tokens}"/>']
+        parts = [f'<meta messages="{len(fold.messages)}" depth="{fold.depth}" max_tokens="{output * 3 // 5}"/>']
         if fold.previous is not None:
             parts.append(f"<previous_summary>\n{fenced(fold.redact(_earlier(fold.previous)))}\n</previous_summary>")
         parts.append(body)

@@ -76,7 +76,8 @@ async def test_one_request_without_tools_that_asks_for_the_shape():
     (request,) = model.requests
     assert request.tools == ()
     assert request.json_schema is not None
-    assert request.max_output_tokens == 1_700
+    assert request.max_output_tokens == 700
+    assert 'max_tokens="420"' in request.messages[0].text
 
 
 async def test_json_in_a_fence_and_camel_case_is_understood():
@@ -188,6 +189,6 @@ async def test_an_own_prompt_replaces_ours_and_its_answer_is_prose():
     model = Script("- it went well")
     draft = await summarizer(model, summary_prompt="In {max_tokens} tokens:\n{context}\nNow:").summarize(fold_of(*CHAT))
     request = model.requests[0]
-    assert request.messages[0].text.startswith("In 1500 tokens:\n<transcript>")
+    assert request.messages[0].text.startswith("In 2500 tokens:\n<transcript>")
     assert request.json_schema is None
     assert draft.narrative == "- it went well"
