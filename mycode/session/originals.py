@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 class Originals:
     """Purges by `rule` (None: keeps all) after a newer summary, and when the session is left; says so before.
 
-    A session that was only looked at is left as it was: nothing goes that was not announced in this run.
+    A session that was only looked at is left as it was: nothing goes that was not announced in this run. A rule of days
+    is also applied to sessions that nobody opens any more, at most once a day, when the program ends.
     """
 
     def __init__(self, store: Store, rule: Rule | None) -> None:
@@ -29,6 +31,8 @@ class Originals:
         self._announced = False
         self._just_now = False
         self._folded = False
+        self._swept = False
+        self._others: tuple[str, ...] = ()
 
     def opened(self, session_id: str) -> None:
         """Another session is open from now on."""
@@ -40,11 +44,29 @@ class Originals:
         if self._rule is None or self._looked:
             return ""
         self._looked = True
-        count = self._store.plan_purge(self._session_id, self._rule).messages
-        if not count:
+        sentences = []
+        if count := self._store.plan_purge(self._session_id, self._rule).messages:
+            self._announced = self._just_now = True
+            sentences.append(f"The originals of {count} summarized messages will be purged, {_UNTIL}")
+        if text := self._sweep(self._rule):
+            sentences.append(text)
+        return " ".join(sentences)
+
+    def _sweep(self, rule: Rule) -> str:
+        """What will go of other sessions when the program ends, as a sentence; empty if nothing, or if it was today."""
+        if not rule.days or self._swept or not self._store.sweep_is_due():
             return ""
-        self._announced = self._just_now = True
-        return f"The originals of {count} summarized messages will be purged, {_UNTIL}"
+        self._swept = True
+        ids = [info.id for info in self._store.sessions() if info.id != self._session_id]
+        counts = {one: self._store.plan_purge(one, rule).messages for one in ids}
+        self._others = tuple(one for one, messages in counts.items() if messages)
+        if not self._others:
+            return ""
+        where = f"{len(self._others)} other session{'s' if len(self._others) > 1 else ''}"
+        return (
+            f"The originals of {sum(counts.values())} summarized messages in {where} are older than {rule.days:g} days "
+            "and will be purged, as context.originals says, when you leave."
+        )
 
     def folded(self) -> str:
         """A summary was laid; what that means for its originals, empty if nothing."""
@@ -86,9 +108,15 @@ class Originals:
         self._announced = False
 
     def closed(self) -> None:
-        """The store is about to be closed: overwrites what purged rows left in the file."""
-        if self._rule is not None:
-            self._store.wipe()
+        """The store is about to be closed: purges what was announced of other sessions, and wipes the file."""
+        if self._rule is None:
+            return
+        for session_id in self._others:
+            with suppress(SessionError):  # open elsewhere: another day
+                self._store.purge(session_id, self._rule, why=_WHY)
+        if self._swept:
+            self._store.note_sweep()
+        self._store.wipe()
 
 
 _WHY = "by the setting context.originals"

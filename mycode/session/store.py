@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mycode.session.purging import Plan, Rule, Told
 
 LONGEST_NAME = 100
+_DAY = 86_400
 
 
 class SessionInfo(Struct, frozen=True):
@@ -328,6 +329,16 @@ class Store:
             for one in {number, *(told.number for told in plan.told)} - self._held:
                 connection.execute("DELETE FROM locks WHERE session = ? AND token = ?", (one, self._token))
         return plan
+
+    def sweep_is_due(self) -> bool:
+        """Whether sessions were last looked through for old originals more than a day ago."""
+        row = self.database.row("SELECT value FROM settings WHERE name = 'swept'")
+        return row is None or self._clock() - cast("int", row[0]) > _DAY
+
+    def note_sweep(self) -> None:
+        """They were looked through now."""
+        with self.database.write() as connection:
+            connection.execute("INSERT OR REPLACE INTO settings VALUES ('swept', ?)", (int(self._clock()),))
 
     def wipe(self) -> str:
         """Overwrites what purged rows left in the file. Empty, or why that is still to be done, as a sentence."""

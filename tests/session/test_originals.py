@@ -155,6 +155,42 @@ async def test_only_old_originals_go_under_a_rule_of_days(tmp_path: Path) -> Non
     assert len(gone(desk)) == 8
 
 
+async def test_a_rule_of_days_reaches_sessions_that_nobody_opens_any_more_once_a_day(tmp_path: Path) -> None:
+    rule = Rule(days=30, keep=2)
+    old = [Desk(tmp_path) for _ in range(3)]
+    for desk in old:
+        await talk(desk, *range(1, 9))
+        await fold(desk)
+    old[0].session.close()
+    old[1].session.close()
+
+    def later(days: float) -> Desk:
+        desk = Desk(tmp_path, purge=rule)
+        desk.now += days * DAY
+        desk.store._clock = lambda: desk.now
+        return desk
+
+    early = later(29)
+    assert warnings(await talk(early, 1)) == []
+    early.session.close()
+    late = later(31)
+    [told] = warnings(await talk(late, 1))
+    assert "in 3 other sessions are older than 30 days and will be purged" in told
+    assert gone(old[0]) == []
+    late.session.close()
+    # The third is open elsewhere: another day.
+    assert [bool(gone(desk)) for desk in old] == [True, True, False]
+    old[2].session.close()
+    same_day = later(31.5)
+    assert warnings(await talk(same_day, 1)) == []
+    same_day.session.close()
+    assert gone(old[2]) == []
+    next_day = later(32.5)
+    assert "in 1 other session are" in warnings(await talk(next_day, 1))[0]
+    next_day.session.close()
+    assert gone(old[2])
+
+
 async def test_leaving_a_session_for_another_purges_it_and_a_copy_keeps_what_it_shows(tmp_path: Path) -> None:
     desk = Desk(tmp_path, purge=NOW)
     await talk(desk, *range(1, 9))
