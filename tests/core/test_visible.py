@@ -43,6 +43,7 @@ def test_ordinary_text_of_every_script_stays_as_it_is():
         ("a\ufe0fb", "a<U+FE0F>b"),
         ("\U000e0048\U000e0049", "<U+E0048><U+E0049>"),
         ("smuggled\U000e0150", "smuggled<U+E0150>"),
+        ("rm\U00013430x\U00016fe4y\U0001d159", "rm<U+13430>x<U+16FE4>y<U+1D159>"),
         ("line\u2028break", "line<U+2028>break"),
         ("lone\ud800", "lone\ufffd"),
         ("\x1b[", "␛["),
