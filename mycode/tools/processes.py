@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from mycode.core.errors import ToolError
 from mycode.core.patterns import pattern
+from mycode.core.redact import redact
 from mycode.tools.seclusion import seclude
 from mycode.tools.watchdog import Watchdog
 
@@ -28,7 +29,8 @@ _GRACE = 0.3
 _MARK = "MYCODE_CALL"
 _SECRET_NAME = pattern(
     r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|CREDENTIALS?|PRIVATE)(?:_|$)|_(?:KEYS|TOKENS|SECRETS)$"
-    r"|PASSWORD|PASSWD|PASSPHRASE|_PWD$|_AUTH$",
+    r"|PASSWORD|PASSWD|PASSPHRASE|_PWD$|_AUTH$|_AUTH_CONFIG$|APIKEY|(?:^|_)(?:PAT|PASS|USERPASS|JWT|BEARER|COOKIE)(?:_|$)|_DSN$"
+    r"|^OP_SESSION_",
     re.IGNORECASE,
 )
 _CALM = {"PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "TERM": "dumb"}
@@ -96,13 +98,18 @@ class Job(Struct, frozen=True):
 
 
 def child_environment(env: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a command: no keys, tokens or passwords, no pager, no questions from git.
+    """The environment of a command: no keys, tokens or passwords by name or shape, no pager, no questions from git.
 
     PATH loses its relative parts: what is judged as `git` must not be a file of that name in the folder.
     """
-    kept = {name: value for name, value in env.items() if not _SECRET_NAME.search(name)}
+    kept = {name: value for name, value in env.items() if not _SECRET_NAME.search(name) and not _is_key(value)}
     places = [place for place in env.get("PATH", os.defpath).split(os.pathsep) if place.startswith("/")]
     return {**kept, **_CALM, "PATH": os.pathsep.join(places)}
+
+
+def _is_key(value: str) -> bool:
+    """Whether a value is of the known shape of a key; an address with a login in it is what programs work with."""
+    return redact(value) != value and re.match(r"[\w+.-]+://[^/@\s]*@", value) is None
 
 
 class Processes:
