@@ -127,6 +127,9 @@ def main(
     plain: Annotated[
         bool, typer.Option("--plain", help="Labelled lines, no drawing: for screen readers and logs.")
     ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Tell debug.log, in the data folder, what becomes of the context.")
+    ] = False,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set any setting for this run.")
     ] = None,
@@ -172,6 +175,7 @@ def main(
         max_budget_usd=max_budget_usd,
         append_system_prompt=append_system_prompt,
         plain=plain,
+        debug=debug,
         settings=tuple(settings or []),
     )
     if prompt is not None or sys.stdin is None or not sys.stdin.isatty():

@@ -37,6 +37,7 @@ class RunOptions(Struct, frozen=True):
     max_budget_usd: float | None = None
     append_system_prompt: str = ""
     plain: bool = False
+    debug: bool = False
     settings: tuple[str, ...] = ()
 
 
@@ -63,6 +64,7 @@ def flags(options: RunOptions) -> dict[str, Any]:
         "tools": {"disallowed": [rule for rule in options.disallowed_tools if "(" not in rule] or None},
         "session": {
             "persist": False if not options.persist else None,
+            "debug_log": True if options.debug else None,
             "max_steps": options.max_turns,
             "max_budget_usd": options.max_budget_usd,
         },

@@ -16,6 +16,7 @@ from mycode.agent.system_prompt import system_prompt
 from mycode.cli.run import Run
 from mycode.context.manager import ContextManager
 from mycode.core.errors import SessionError
+from mycode.core.events import Event
 from mycode.core.models import Model
 from mycode.core.redact import redact
 from mycode.core.tools import Action, Approver, Mode, Recall, Sandbox, Verdict
@@ -106,6 +107,7 @@ class Workplace:
             redact=redact,
             archive=self.archive,
             checkpointer=self.checkpoints,
+            watch=self._debug_log(),
             purge=self._purge_rule(),
         )
         if run.options.name:
@@ -181,6 +183,14 @@ class Workplace:
         from mycode.session.purging import rule_of
 
         return rule_of(settings.context)
+
+    def _debug_log(self) -> Callable[[Event], None] | None:
+        """Where the work on the context is told, if that was asked for."""
+        if not self.run.settings.session.debug_log:
+            return None
+        from mycode.cli.debug_log import DebugLog
+
+        return DebugLog(self.run.folders.data / "debug.log", session=lambda: self.session.id)
 
     def _choose_session(self) -> str:
         options, cwd = self.run.options, str(self.run.cwd)

@@ -39,6 +39,7 @@ _NOT_FOR_PROJECTS = {
     ("repl", "editor"),
     ("session", "persist"),
     ("session", "store_secrets"),
+    ("session", "debug_log"),
     ("session", "max_budget_usd"),
 }
 # Some providers take the address to talk to from the name of the model.

@@ -89,6 +89,8 @@ class SessionSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """Whether sessions are written to disk."""
     store_secrets: bool = True
     """Whether the log keeps what looks like a secret as it came (files are 0600), or masked."""
+    debug_log: bool = False
+    """Whether each summary, masking and warning leaves a line in debug.log, in the data folder."""
     max_steps: Positive | None = None
     """Most model calls in one turn."""
     max_budget_usd: Annotated[float, Meta(gt=0)] | None = None

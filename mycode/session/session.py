@@ -45,8 +45,8 @@ class Session:
     """Owns which session is open, its title and its totals. Opening takes it; `SessionHeld` says that another has it.
 
     `run` runs one turn; `archive` is the one that the tools were given, so that it moves along to other sessions;
-    `purge` says which originals under summaries do not stay (None: all do); `notices` are sentences of other parts,
-    each told with the next event of a turn and taken out.
+    `watch` is told every event just before a front end is; `purge` says which originals under summaries do not stay
+    (None: all do); `notices` are sentences of other parts, each told with the next event of a turn and taken out.
     """
 
     def __init__(
@@ -61,6 +61,7 @@ class Session:
         checkpointer: Checkpointer | None = None,
         notices: list[str] | None = None,
         archive: SessionArchive | None = None,
+        watch: Callable[[Event], None] | None = None,
         purge: Rule | None = None,
     ) -> None:
         self._store = store
@@ -71,6 +72,7 @@ class Session:
         self._redact = redact
         self._checkpointer = checkpointer
         self._archive = archive or SessionArchive(store, session_id)
+        self._watch = watch
         self._originals = Originals(store, purge)
         self._busy = False
         self._before_turn = 0
@@ -376,6 +378,8 @@ class Session:
         if entry is not None and entry.seq > 0:
             self._totals.count(entry)
             yield from self._save(entry)
+        if self._watch is not None:
+            self._watch(event)
         yield event
         if isinstance(event, SummaryFinished) and event.entry.seq > 0 and (text := self._originals.folded()):
             yield Warned(text)

@@ -1,38 +1,19 @@
 """A workplace: one session with everything around it, from its first prompt to the day it is gone on with."""
 
-import os
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import msgspec
 import pytest
 
 from mycode.cli.chat_services import ChatServices
-from mycode.cli.options import RunOptions
-from mycode.cli.run import Run
 from mycode.cli.wiring import Workplace
 from mycode.core.errors import SessionError
 from mycode.core.events import ContextMasked, Event, SummaryFinished, TurnEnded
-from mycode.core.models import Model, ModelInfo
+from mycode.core.models import ModelInfo
 from mycode.core.summaries import MaskEpoch, SummaryRecord
-from mycode.headless.approver import NobodyToAsk
 from mycode.llm.scripted import Failure, Reply, ScriptedModel
+from tests.cli.conftest import Place
 from tests.support.context_doubles import Script
 from tests.support.script import say
 from tests.support.scripted_server import serving
-
-Place = Callable[..., Workplace]
-
-
-@pytest.fixture
-def place(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
-    monkeypatch.chdir(workspace)
-
-    def opening(double: Model | None = None, /, **options: Any) -> Workplace:
-        return Workplace(Run(RunOptions(**options), os.environ), NobodyToAsk(), model=double)
-
-    return opening
 
 
 class Closing(Script):
