@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from mycode.core.entries import Checkpoint, Entry, Grant, Note
-from mycode.core.errors import SessionError
+from mycode.core.entries import Checkpoint, Entry, Grant, Note, Purged
+from mycode.core.errors import InputError, SessionError
 from mycode.core.events import (
     ApprovalAsked,
     ApprovalGiven,
@@ -188,7 +188,11 @@ class Session:
 
     def pin(self, what: str) -> ContextChanged:
         """Keeps a text, or a message by its handle (`m12`), word for word in every view."""
-        return self._changed(self._context.pin(_seq_or_text(what)))
+        wanted = _seq_or_text(what)
+        found = self._log.entry(wanted) if isinstance(wanted, int) else None
+        if found is not None and isinstance(found.body, Purged):
+            raise InputError(f"m{found.seq} cannot be pinned: it was {found.body.text}.")
+        return self._changed(self._context.pin(wanted))
 
     def unpin(self, what: str) -> ContextChanged:
         """Lets go of a pin, by its number in the list of pins (from 1) or by its text."""

@@ -125,6 +125,8 @@ class Snapshots:
             message = f"The files cannot be taken back, nothing was changed: {', '.join(blocked[:5])} would be lost."
             raise SessionError(message)
         modes = self._modes(change.path for change in changes)
+        # A file that was only touched is what it was; without a look at its bytes git would take it for changed.
+        self._run("update-index", "-q", "--refresh")
         done = self._run("read-tree", "-m", "-u", now, then)
         if done.returncode != 0:
             said = done.stderr.decode("utf-8", "replace").strip().removeprefix("error: ")

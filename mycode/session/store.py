@@ -6,6 +6,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -168,11 +169,14 @@ class Store:
         self._held.add(number)
 
     def release(self, session_id: str) -> None:
-        """Lets go of a session; one that nothing was ever written to disappears."""
+        """Lets go of a session; one that nothing was ever written to disappears.
+
+        Where the disk refuses that (it is full), it is no matter: the lock of a process that has ended holds nobody up.
+        """
         number = self._numbers.get(session_id)
         if number is None or number not in self._held or self.read_only:
             return
-        with self.database.write() as connection:
+        with suppress(SessionError), self.database.write() as connection:
             connection.execute("DELETE FROM locks WHERE session = ? AND token = ?", (number, self._token))
             connection.execute(
                 "DELETE FROM sessions WHERE n = ? AND last_seq = 0 AND texts = 0 AND title = ''", (number,)

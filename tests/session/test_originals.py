@@ -72,6 +72,8 @@ async def test_when_the_session_is_closed_they_are_gone_and_the_file_holds_none_
         again.session.undo()
     [told] = [one.body for one in again.session.history(audit=True) if isinstance(one.body, Purge)]
     assert told.why == "by the setting context.originals"
+    with pytest.raises(InputError, match=r"m1 cannot be pinned: it was purged on .* characters, sha256"):
+        again.session.pin("m1")
     shown = [one.message.text for one in again.session.history() if one.message]
     assert shown[0].startswith("purged on ")
     assert [one.seq for one in again.session.history(grep="question 8")] != []
