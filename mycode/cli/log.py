@@ -1,5 +1,6 @@
 """Where the details of a surprise are kept for a bug report."""
 
+import logging
 import os
 import traceback
 from datetime import UTC, datetime
@@ -21,3 +22,19 @@ def keep_traceback(error: BaseException) -> str:
     except OSError as problem:
         return f"they could not be kept ({problem})"
     return str(file)
+
+
+class ErrorFile(logging.Handler):
+    """Keeps what a part of the program logs as an error beside the surprises, and off the person's screen."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        keep_traceback(error or RuntimeError(record.getMessage()))
+
+
+def keep_log() -> None:
+    """From now on the program's own log lines go there; without this they would be written over the prompt."""
+    log = logging.getLogger("mycode")
+    if not log.handlers:
+        log.addHandler(ErrorFile(logging.ERROR))
+        log.propagate = False

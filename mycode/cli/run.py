@@ -9,6 +9,7 @@ from typing import Any
 
 from mycode.agent.environment import repository_root
 from mycode.agent.limits import Limits, check_price
+from mycode.cli.log import keep_log
 from mycode.cli.options import RunOptions, flags
 from mycode.config.folders import Folders, find_folders
 from mycode.config.load import Loaded, literal, load
@@ -30,6 +31,7 @@ class Run:
     """Places, settings and warnings of one run; opens the store and the model when they are first needed."""
 
     def __init__(self, options: RunOptions, env: Mapping[str, str]) -> None:
+        keep_log()
         self.options = options
         self.env = env
         self.cwd = Path.cwd()

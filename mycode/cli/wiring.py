@@ -57,7 +57,9 @@ class Workplace:
         self.store = run.open_store()
         session_id = self._choose_session()
         self.archive = SessionArchive(self.store, session_id)
-        self.gate, self.sandbox = gate_of(run, session_id)
+        self.notices: list[str] = []
+        self._noticed: set[str] = set()
+        self.gate, self.sandbox = gate_of(run, session_id, self._notice)
         self.processes = Processes(run.cwd, run.env, self.sandbox.wrap, self.sandbox.ended)
         self.registry = tools_of(
             run,
@@ -105,9 +107,10 @@ class Workplace:
             run=self.agent.run_turn,
             clock=time.time,
             redact=redact,
+            watch=self._debug_log(),
             archive=self.archive,
             checkpointer=self.checkpoints,
-            watch=self._debug_log(),
+            notices=self.notices,
             purge=self._purge_rule(),
         )
         if run.options.name:
@@ -146,6 +149,12 @@ class Workplace:
         if self._calibrations is not None and (learned := self.context.calibrations):
             self._calibrations.keep(learned)
 
+    def _notice(self, sentence: str) -> None:
+        """Something that the person should hear of with the next event; once each."""
+        if sentence not in self._noticed:
+            self._noticed.add(sentence)
+            self.notices.append(sentence)
+
     def _recall_calibration(self) -> None:
         """Starts from what earlier sessions learned about this model, if this one has learned nothing of it yet."""
         info = self.model.info
@@ -173,6 +182,7 @@ class Workplace:
             folder_of=folder,
             env=self.run.env,
             changes=lambda call: call.name not in looks,
+            warn=self._notice,
         )
 
     def _purge_rule(self) -> Rule | None:
@@ -214,28 +224,36 @@ class Workplace:
         return max(2_000, min(self.run.settings.tools.output_limit, self.context.usage().free))
 
 
-def gate_of(run: Run, session_id: str = "") -> tuple[PermissionGate, Sandbox]:
-    """What is allowed in this run, and the box for commands; what goes beyond a look is written to the audit log."""
+def gate_of(
+    run: Run, session_id: str = "", warn: Callable[[str], None] = lambda _: None
+) -> tuple[PermissionGate, Sandbox]:
+    """What is allowed in this run, and the box for commands; what goes beyond a look is written to the audit log.
+
+    Where that cannot be written (a full disk), `warn` is told and the verdict holds all the same.
+    """
     table = run.settings.permissions
     own = (run.folders.config, run.folders.data)
     sandbox = detect(table.sandbox, _boxed_root(run), network=table.network, hidden=own)
     audit = run.audit_log()
 
     def keep(action: Action, verdict: Verdict, mode: Mode) -> None:
-        if action.effect not in ("none", "read") or verdict.decision != "allow":
-            audit.append(
-                AuditRecord(
-                    at=time.time(),
-                    event="verdict",
-                    session=session_id,
-                    mode=mode,
-                    tool=action.tool,
-                    title=action.title,
-                    decision=verdict.decision,
-                    reason=verdict.reason,
-                    rule=verdict.rule,
-                )
-            )
+        if action.effect in ("none", "read") and verdict.decision == "allow":
+            return
+        record = AuditRecord(
+            at=time.time(),
+            event="verdict",
+            session=session_id,
+            mode=mode,
+            tool=action.tool,
+            title=action.title,
+            decision=verdict.decision,
+            reason=verdict.reason,
+            rule=verdict.rule,
+        )
+        try:
+            audit.append(record)
+        except SessionError as error:
+            warn(f"{error} What is decided meanwhile is not in it.")
 
     gate = PermissionGate(
         table.mode,

@@ -6,6 +6,7 @@ import os
 import shlex
 import subprocess
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 from mycode.core.errors import InputError
@@ -19,9 +20,14 @@ def edit(text: str, editor: str | None = None) -> str:
     `editor` (else $VISUAL, else $EDITOR, else vi) may have arguments. Raises `InputError` when it cannot run.
     """
     chosen = editor or os.environ.get("VISUAL") or os.environ.get("EDITOR") or _LAST_RESORT
-    with tempfile.TemporaryDirectory(prefix="mycode-") as folder:
-        file = Path(folder) / "prompt.md"
-        file.write_text(text, encoding="utf-8")
+    with ExitStack() as stack:
+        try:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="mycode-"))
+            file = Path(folder) / "prompt.md"
+            file.write_text(text, encoding="utf-8")
+        except OSError as error:
+            message = f"The draft cannot be handed to an editor: {error.strerror or error}. It is as it was."
+            raise InputError(message) from error
         try:
             ended = subprocess.run([*shlex.split(chosen), str(file)], check=False)
         except (OSError, ValueError) as error:

@@ -1,6 +1,7 @@
 """Every key of the input line, by a pipe instead of a keyboard and without a terminal."""
 
 import asyncio
+import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -238,6 +239,14 @@ async def test_the_draft_can_be_written_in_an_editor(tmp_path: Path) -> None:
 async def test_an_editor_that_is_not_there_leaves_the_draft() -> None:
     async with prompting(ReplSettings(editor="/no/such/editor")) as typist:
         assert await typist.sent("draft", "\x18\x05", "\r") == ["submit draft"]
+
+
+async def test_an_editor_for_which_there_is_no_room_leaves_the_draft(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/no/such/folder")
+    async with prompting(ReplSettings(editor="true")) as typist:
+        typist.type("draft", "\x07")
+        await typist.until(lambda: "cannot be handed to an editor" in "".join(typist.prompt.frames._settled))
+        assert typist.prompt.buffer.text == "draft"
 
 
 async def test_vi_keys_by_setting() -> None:

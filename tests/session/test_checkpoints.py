@@ -137,6 +137,17 @@ async def test_going_back_can_be_taken_back_and_done_again(workspace: Path, chec
     assert _files(workspace) == {"a": b"before"}
 
 
+async def test_a_file_that_was_only_touched_does_not_stop_going_back(workspace: Path, checkpoints: Checkpoints) -> None:
+    (workspace / "a.txt").write_text("one")
+    ref = await checkpoints.before(EDIT, 1)
+    assert ref is not None
+    (workspace / "a.txt").write_text("two")
+    await checkpoints.settle()
+    os.utime(workspace / "a.txt", (1, 1))
+    done = await checkpoints.restore(ref)
+    assert (done.done, done.foreign, (workspace / "a.txt").read_text()) == (True, (), "one")
+
+
 async def test_a_new_turn_ends_redo(workspace: Path, checkpoints: Checkpoints) -> None:
     (workspace / "a").write_text("before")
     ref = await _taken(checkpoints)

@@ -19,7 +19,7 @@ from tests.support.program import Program
 PATIENCE = 30.0
 # What the program keeps: whatever else lies in its folder was forgotten there.
 _OURS = re.compile(
-    r"sessions/sessions\.db(-wal|-shm|-journal)?|audit\.jsonl|calibrations\.json|prompts|settings\.toml"
+    r"sessions/sessions\.db(-wal|-shm|-journal)?|audit\.jsonl(\.end)?|calibrations\.json|prompts|settings\.toml"
     r"|\.settings\.toml\.lock|checkpoints/.*|trust.*"
 )
 
