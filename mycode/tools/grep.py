@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
@@ -75,6 +76,9 @@ class Grep:
         hits.sort(key=lambda hit: hit.line)
         order = {path: place for place, path in enumerate(files)}
         hits.sort(key=lambda hit: order.get(hit.path, 0))
+        if self._ripgrep:
+            proven = await asyncio.to_thread(lambda: list(_proven(self._workspace, target, hits[:_LINES])))
+            hits = proven + hits[_LINES:]
         return self._told(args, target, hits, below.note)
 
     async def _by_ripgrep(self, pattern: str, target: Path, files: list[str]) -> list[Hit]:
@@ -120,6 +124,19 @@ class Grep:
         lines = [shown(hit) for hit in hits[:_LINES]]
         head = f"{found}; the first {_LINES}:\n" if len(hits) > _LINES else ""
         return ToolOutput(head + "\n".join(lines) + note, TextDisplay(line, "\n".join(lines)))
+
+
+def _proven(workspace: Workspace, target: Path, hits: list[Hit]) -> Iterator[Hit]:
+    """The hits that stand in the files that were judged: another program follows links, also those made meanwhile."""
+    for path, found in groupby(hits, key=lambda hit: hit.path):
+        try:
+            lines = workspace.read_bytes(target if path == "." else target / path).split(b"\n")
+        except ToolError:
+            continue
+        for hit in found:
+            line = lines[hit.line - 1] if hit.line <= len(lines) else b""
+            if line.decode("utf-8", "replace").rstrip("\r").lstrip("\ufeff") == hit.text.lstrip("\ufeff"):
+                yield hit
 
 
 def _hits(out: bytes, path: str | None) -> Iterator[Hit]:

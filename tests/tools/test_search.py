@@ -234,3 +234,20 @@ async def test_a_folder_that_became_a_link_after_it_was_judged_is_not_searched(w
     (workspace / "src").symlink_to(tmp_path / "theirs")
     with pytest.raises(ToolError, match="A link came to lie on the way to src"):
         await grep.run(GrepArgs("needle", "src"), _silent)
+
+
+@pytest.mark.skipif(shutil.which("rg") is None, reason="only ripgrep could be led astray")
+async def test_a_folder_that_becomes_a_link_during_the_search_shows_nothing_of_where_it_leads(
+    workspace: Path, tmp_path: Path
+) -> None:
+    (workspace / "src").mkdir()
+    (workspace / "src/a.txt").write_text("nothing\n")
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs/a.txt").write_text("needle\n")
+    engine = tmp_path / "rg"
+    swap = f"mv {workspace}/src {tmp_path}/was; ln -s {tmp_path}/theirs {workspace}/src"
+    engine.write_text(f'#!/bin/sh\n{swap}\nexec {shutil.which("rg")} "$@"\n')
+    engine.chmod(0o755)
+    told = await Grep(Workspace(workspace), str(engine)).run(GrepArgs("needle"), _silent)
+    assert (workspace / "src").is_symlink()
+    assert told.text == "No line matches needle in .."
