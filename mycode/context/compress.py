@@ -8,7 +8,6 @@ from typing import Any
 from mycode.context import reuse
 from mycode.context.names import Names
 from mycode.context.passages import Passage, Reader
-from mycode.context.references import extract, parts
 from mycode.context.selection import read_digest, select
 from mycode.context.transcripts import MESSAGE_OVERHEAD, Item, is_whole, read_items, steps, tokens, with_text
 from mycode.core.errors import InputError
@@ -149,9 +148,9 @@ class _Compression:
         opening = self._passages(first, calls, reader) if first else []
         middle = [passage for item in folded for passage in self._passages(item, calls, reader)]
         newest = [passage for item in tail for passage in self._passages(item, calls, reader)]
-        names = Names.of([*opening, *middle, *newest])
-        shown = {part for name in extract(head) for part in parts(name.text, name.kind)}
-        shown.update(part for passage in newest for mention in passage.mentions for part in mention.shows)
+        names = Names.of([*opening, *middle, *newest], reader)
+        shown = reader.known_in(head)
+        shown.update(part for passage in newest for mention in passage.mentions for part in mention.name.shows)
         stand_for = range(len(opening) + len(middle))
         return select(names, stand_for, reuse.score(names), room, self.count, shown=shown, handles=False)
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from mycode.context.digests import exit_code, first_error, plain_output
 from mycode.context.digests.calls import CallFacts, files_of_command
 from mycode.context.names import Names
-from mycode.context.passages import Passage, read
+from mycode.context.passages import Passage
 from mycode.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 from mycode.core.tools import TodoItem
 
@@ -102,9 +102,8 @@ class FactLedger(Struct, frozen=True):
 
     def add(self, seq: int, message: Message, call: ToolCall | None = None) -> FactLedger:
         """The ledger with one more message; `call` is the one that a tool result answers. Work is O(this message)."""
-        passage = read(seq, message, call)
         names = self.known_names() or Names()
-        names.add(passage)
+        passage = names.read(seq, message, call)
         ledger = replace(self, last_seq=max(seq, self.last_seq), names=names, messages=len(names.passages))
         ledger = _with_references(ledger, passage)
         match message:
@@ -150,7 +149,8 @@ class FactLedger(Struct, frozen=True):
         """The names in the messages that were added, None if there were none; to be read at once."""
         if self.names is None or len(self.names.passages) == self.messages:
             return self.names
-        return Names.of(self.names.passages[: self.messages])  # a later ledger has gone on with them
+        # A later ledger has gone on with them.
+        return Names.of(self.names.passages[: self.messages], self.names.reader.branch())
 
     def passage(self, seq: int) -> Passage | None:
         """The kept reading of a message, None if it was never added."""

@@ -3,53 +3,62 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
+from itertools import chain, count
 from typing import Literal
 
 from msgspec import Struct
 
 from mycode.context.digests.calls import CallFacts, arguments_text, read_call
-from mycode.context.references import Memo, Reference, in_line, parts
+from mycode.context.references import Kind, Memo, Reference, extract, in_line, parts
 from mycode.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 
 Part = Literal["text", "call", "result"]
 Role = Literal["user", "assistant", "tool"]
 LONGEST_LINE = 400
+_MOST_CHUNKS = 4_000
+"""What was found in so many runs of characters is remembered: most come again soon, if at all."""
 
 
-class Line(Struct, frozen=True, gc=False):
-    """One line of a message with the names on it; `number` counts the lines of the message, `cost` is in tokens.
+class Name(Struct, frozen=True, gc=False, eq=False):
+    """A name and what can be read off it; whoever reads has one for each, so that it is equal only to itself.
 
-    `shows` holds every name that can be read off the line, in sorted order: its names and the parts of them.
+    `cost` is what naming it takes in tokens. `part` is its own number among the texts that can be read off any name,
+    `shows` has the numbers of all that can be read off this one.
     """
 
     text: str
-    names: tuple[Reference, ...]
+    kind: Kind
+    cost: int
+    part: int
+    shows: tuple[int, ...]
+
+
+class Line(Struct, frozen=True, gc=False):
+    """One line of a message with the names on it; `number` counts the lines of the message, `cost` is in tokens."""
+
+    text: str
+    names: tuple[Name, ...]
     number: int
-    cost: float
-    shows: tuple[str, ...]
+    cost: int
 
 
 class Mention(Struct, frozen=True, gc=False):
-    """A name in one message: on how many lines it stands, whether in what was said (not called), and in backticks.
+    """A name in one message: on how many lines it stands, whether in what was said (not called), and in backticks."""
 
-    `cost` is what naming it takes in tokens, `shows` every name that can be read off it, in sorted order.
-    """
-
-    name: Reference
+    name: Name
     lines: int
     said: bool
     ticked: bool
-    cost: float
-    shows: tuple[str, ...]
 
 
 class Passage(Struct, frozen=True, gc=False):
     """One message: who said it, what its calls (or the call it answers) are about, and its lines that name something.
 
     `size` is its length in characters, `failed` whether it is a failed result; `title` is the header that an earlier
-    fold gave it, empty for a message of the log. `titled` holds every name that can be read off its header, and
-    `title_cost` is what that takes in tokens, without the handle.
+    fold gave it, empty for a message of the log. `titled` has the numbers of all that can be read off its header, and
+    `title_cost` is what that takes in tokens, with the handle.
     """
 
     seq: int
@@ -60,19 +69,29 @@ class Passage(Struct, frozen=True, gc=False):
     size: int = 0
     failed: bool = False
     title: str = ""
-    titled: tuple[str, ...] = ()
-    title_cost: float = 0.0
+    titled: tuple[int, ...] = ()
+    title_cost: int = 0
 
 
-class Reader(Struct):
-    """Reads messages; what it learns of words and names serves for all the messages it reads."""
+class Reader:
+    """Reads messages, and owns the names in them and the numbers of what can be read off them."""
 
-    memo: Memo = {}
-    parts: dict[Reference, tuple[str, ...]] = {}
-    costs: dict[str, float] = {}
+    def __init__(self) -> None:
+        self.names: dict[Reference, Name] = {}
+        self.parts = _numbering({})
+        self._memo: Memo = {}
+
+    def branch(self) -> Reader:
+        """One that knows the same so far, and whose reading does not change this one."""
+        other = Reader()
+        other.names = dict(self.names)
+        other.parts = _numbering(self.parts)
+        return other
 
     def read(self, seq: int, message: Message, call: ToolCall | None = None) -> Passage:
         """The passage of a message; `call` is the one that a tool result answers."""
+        if len(self._memo) > _MOST_CHUNKS:
+            self._memo.clear()
         role: Role = "tool"
         calls: tuple[CallFacts, ...] = ()
         failed = False
@@ -92,18 +111,19 @@ class Reader(Struct):
                 calls = tuple(read_call(each) for each in message.tool_calls)
         title = heading(role, calls, failed=failed)
         titled = self.titled(title) if calls else ()
-        return Passage(seq, role, lines, self.mentions(lines, said), calls, size, failed, "", titled, estimate(title))
+        cost = estimate(title) + handle_cost(seq) + 1
+        return Passage(seq, role, lines, self.mentions(lines, said), calls, size, failed, "", titled, cost)
 
-    def titled(self, title: str) -> tuple[str, ...]:
-        """Every name that can be read off a header."""
+    def titled(self, title: str) -> tuple[int, ...]:
+        """The numbers of all that can be read off a header."""
         line = self.line(title, 0)
-        return line.shows if line else ()
+        return shown(line.names) if line else ()
 
     def mentions(self, lines: tuple[Line, ...], said: int) -> tuple[Mention, ...]:
         """The distinct names of some lines; the first `said` of them are what was said, not called or returned."""
-        counts: dict[Reference, int] = {}
-        spoken: set[Reference] = set()
-        ticked: set[Reference] = set()
+        counts: dict[Name, int] = {}
+        spoken: set[Name] = set()
+        ticked: set[Name] = set()
         for place, line in enumerate(lines):
             for name in line.names:
                 counts[name] = counts.get(name, 0) + 1
@@ -111,35 +131,35 @@ class Reader(Struct):
                 spoken.update(line.names)
             if "`" in line.text:
                 ticked.update(name for name in line.names if "`" + name.text in line.text)
-        return tuple(
-            [
-                Mention(name, number, name in spoken, name in ticked, self._cost(name.text), self.shown_by(name))
-                for name, number in counts.items()
-            ]
-        )
+        return tuple([Mention(name, number, name in spoken, name in ticked) for name, number in counts.items()])
 
     def line(self, row: str, number: int) -> Line | None:
         """A line of text, None if it names nothing."""
-        names = tuple(dict.fromkeys(in_line(row, self.memo)))
-        if not names:
+        found = in_line(row, self._memo)
+        if not found:
             return None
-        if len(names) == 1:
-            return Line(row.strip(), names, number, estimate(row), self.shown_by(names[0]))
-        shows: set[str] = set()
-        for name in names:
-            shows.update(self.shown_by(name))
-        return Line(row.strip(), names, number, estimate(row), tuple(sorted(shows)))
+        known = self.names.get
+        names = tuple(dict.fromkeys([known(reference) or self.name(reference) for reference in found]))
+        return Line(row.strip(), names, number, estimate(row))
 
-    def shown_by(self, name: Reference) -> tuple[str, ...]:
-        known = self.parts.get(name)
-        if known is None:
-            known = self.parts[name] = parts(name.text, name.kind)
-        return known
+    def known_in(self, text: str) -> set[int]:
+        """The numbers of all that can be read off the names in a text, as far as it has one."""
+        number = self.parts.get
+        return {
+            known
+            for name in extract(text)
+            for part in parts(name.text, name.kind)
+            if (known := number(part)) is not None
+        }
 
-    def _cost(self, text: str) -> float:
-        known = self.costs.get(text)
+    def name(self, reference: Reference) -> Name:
+        """The one name for that reference."""
+        known = self.names.get(reference)
         if known is None:
-            known = self.costs[text] = estimate(text) + (2 if " " in text else 0)
+            text, number = reference.text, self.parts.__getitem__
+            cost = estimate(text) + (2 if " " in text else 0)
+            shows = tuple(map(number, parts(text, reference.kind)))
+            known = self.names[reference] = Name(text, reference.kind, cost, number(text), shows)
         return known
 
     def _lines(self, text: str, start: int = 0) -> tuple[Line, ...]:
@@ -152,9 +172,16 @@ class Reader(Struct):
         return tuple(found)
 
 
-def read(seq: int, message: Message, call: ToolCall | None = None) -> Passage:
-    """The passage of one message; `call` is the one that a tool result answers."""
-    return Reader().read(seq, message, call)
+def shown(names: Sequence[Name]) -> tuple[int, ...]:
+    """The numbers of all that can be read off these names, each once."""
+    if len(names) == 1:
+        return names[0].shows
+    return tuple(dict.fromkeys(chain.from_iterable([name.shows for name in names])))
+
+
+def _numbering(known: dict[str, int]) -> defaultdict[str, int]:
+    """A number for every text, in the order of their first coming; it goes on after the known ones."""
+    return defaultdict(count(len(known)).__next__, known)
 
 
 def heading(role: Role, calls: Sequence[CallFacts], *, failed: bool) -> str:
@@ -171,12 +198,17 @@ def _named(call: CallFacts) -> str:
     return f"{call.tool} {target if len(target) <= limit else target[: limit - 1].rstrip() + '…'}".rstrip()
 
 
+def handle_cost(seq: int) -> int:
+    """Tokens of the handle that opens a header."""
+    return estimate(f"m{seq}")
+
+
 _SPEAKERS: dict[Role, str] = {"user": "user:", "assistant": "agent:", "tool": "→ result:"}
 
 
-def estimate(text: str) -> float:
+def estimate(text: str) -> int:
     """Tokens of a short text by a cheap rule: pieces of words, digits by three, signs one each."""
-    return len(_PIECE.findall(text)) + 0.0
+    return len(_PIECE.findall(text))
 
 
 _PIECE = re.compile(r"[A-Z]?[a-z]{1,7}|[A-Z]{1,4}|\d{1,3}|[^\w\s]|_")

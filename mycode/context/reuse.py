@@ -98,7 +98,7 @@ def score(names: Names) -> dict[str, float]:
         lines, messages, company, length, own = use.lines, len(use.messages), use.company, len(text), use.own
         log_lines = logs[1 + lines] if lines < _MOST_LOGS - 1 else log(1 + lines)
         log_company = logs[company] if company < _MOST_LOGS else log(company)
-        z = kinds[use.mention.name.kind] + (lengths[length] if length < _MOST_LOGS else w_length * log(length))
+        z = kinds[use.name.kind] + (lengths[length] if length < _MOST_LOGS else w_length * log(length))
         if own:
             z += placed[use.messages[-1]] + w_lines * log_lines + w_company * log_company
             z += w_own * log(1 + own) + w_own_age * ages[use.last_own]
@@ -138,7 +138,7 @@ def features(names: Names) -> dict[str, tuple[float, ...]]:
         siblings = log(1 + names.siblings[use.parent]) if use.parent else 0.0
         first, prompt, ticked = float(text in places.first), float(text in places.last), float(use.ticked)
         out[text] = (
-            *_ONE_HOT[use.mention.name.kind],
+            *_ONE_HOT[use.name.kind],
             *(log_lines, log(1 + len(use.messages)), new, first, prompt, own_age, log_company),
             *(place, age, once, never, log(1 + use.own), float(use.said), siblings, ticked, log(len(text))),
             *(never * place, never * log_company, never * log_lines, never * new, never * age, never * ticked),

@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from msgspec.structs import replace
 
 from mycode.context import reuse
 from mycode.context.facts import FactLedger
-from mycode.context.names import PER_PASSAGE, Names
-from mycode.context.passages import Line, Mention, Passage, Reader, Role, estimate, heading
+from mycode.context.names import (
+    HEADER_SHARE,
+    LEVELS,
+    LINE_FEE,
+    LINE_VALUE,
+    LINE_VALUE_BY_ROLE,
+    LONG_LINE,
+    PLACES,
+    Names,
+    Use,
+)
+from mycode.context.passages import Line, Name, Passage, Reader, Role, estimate, handle_cost, heading
 from mycode.context.references import WORD_KINDS, words
 from mycode.core.messages import AssistantMessage, Message, ToolCall, ToolResult
 from mycode.core.summaries import SummaryRecord
 
 Count = Callable[[str], int]
 
-HEADER_SHARE = 0.15
-"""How much of a header's cost a single candidate is charged with when candidates are ranked: several will share it."""
-LINE_VALUE = 0.01
-"""What a whole line is worth beside its names (phrases, values and order that no list of names carries)."""
-LINE_VALUE_BY_ROLE: dict[Role, float] = {"user": 2.0, "assistant": 1.0, "tool": 0.3}
 CARRIED_LINES = 3
 """A name that an earlier fold kept counts as if it stood on this many lines: on how many it stood is gone."""
 
@@ -36,32 +40,38 @@ def fold_text(
     budget_tokens: int,
     count: Count,
     recent: Sequence[tuple[int, Message]] = (),
+    beside: str = "",
 ) -> str:
     """The readable text that stands for folded messages: per message a header with its handle, then names and lines.
 
-    `messages` are the folded ones by seq, `recent` what stays verbatim after them (its names need not be kept twice).
-    What the ledger has read is not read again. `previous` is the fold before this one: its `digest` is read back, so
-    that what it kept competes by its likelihood with what is new; nothing else is stored. Never longer than
-    `budget_tokens` by `count`; empty if nothing fits.
+    `messages` are the folded ones by seq, `recent` what stays verbatim after them and `beside` what is told beside it:
+    names in these need not be kept twice. What the ledger has read is not read again. `previous` is the fold before
+    this one: its `digest` is read back, so that what it kept competes by its likelihood with what is new; nothing else
+    is stored. Never longer than `budget_tokens` by `count`; empty if nothing fits.
     """
-    reader = Reader()
+    said = (*messages, *recent)
+    names = ledger.known_names() or Names()
+    if [passage.seq for passage in names.passages] != [seq for seq, _ in said[len(said) - len(names.passages) :]]:
+        names = Names(names.reader)
+    read, unread = len(names.passages), said[: len(said) - len(names.passages)]
+    if unread or (previous is not None and previous.digest):
+        reader = names.reader.branch()
+        kept = read_digest(previous.digest if previous else "", reader)
+        names = names.after([*kept, *_read(unread, reader, ledger)], reader)
+    folded = range(-names.earlier, len(messages) - len(unread))
+    newest = [names.passages[number] for number in range(folded.stop, read)]
+    shown = {part for passage in newest for mention in passage.mentions for part in mention.name.shows}
+    shown.update(names.reader.known_in(beside))
+    return select(names, folded, reuse.score(names), budget_tokens, count, shown=shown, handles=True)
+
+
+def _read(messages: Sequence[tuple[int, Message]], reader: Reader, ledger: FactLedger) -> Iterator[Passage]:
     calls: dict[str, ToolCall] = {}
-    known = ledger.known_names()
-    seqs = [seq for seq, _ in (*messages, *recent)]
-    if known is None or [passage.seq for passage in known.passages] != seqs[max(0, len(seqs) - len(known.passages)) :]:
-        known = Names()
-    fresh: list[Passage] = []
-    for seq, message in (*messages, *recent)[: len(seqs) - len(known.passages)]:
+    for seq, message in messages:
         if isinstance(message, AssistantMessage):
             calls.update((call.id, call) for call in message.tool_calls)
         call = calls.get(message.call_id) if isinstance(message, ToolResult) else None
-        fresh.append(ledger.passage(seq) or reader.read(seq, message, call))
-    kept = read_digest(previous.digest if previous else "", reader)
-    names = known.after([*kept, *fresh])
-    folded = range(-names.earlier, len(messages) - len(fresh))
-    newest = [names.passages[number] for number in range(folded.stop, len(known.passages))]
-    shown = {part for passage in newest for mention in passage.mentions for part in mention.shows}
-    return select(names, folded, reuse.score(names), budget_tokens, count, shown=shown, handles=True)
+        yield ledger.passage(seq) or reader.read(seq, message, call)
 
 
 def select(
@@ -71,13 +81,13 @@ def select(
     budget: int,
     count: Count,
     *,
-    shown: Collection[str],
+    shown: Collection[int],
     handles: bool,
 ) -> str:
     """The text that keeps most weight of names within `budget` tokens, in the order of the messages.
 
-    `folded` are the numbers of the messages that it stands for. Names already `shown` elsewhere are worth nothing
-    here. The text is exact in its size: counted whole at the end.
+    `folded` are the numbers of the messages that it stands for. Parts that are `shown` elsewhere (by their
+    numbers) are worth nothing here. The text is exact in its size: counted whole at the end.
     """
     if budget < 8 or not folded:
         return ""
@@ -125,74 +135,100 @@ def _read_block(rows: list[str], reader: Reader) -> Iterator[Passage]:
         replace(each, lines=max(each.lines, CARRIED_LINES))
         for each in reader.mentions(lines, len(lines) if role == "assistant" else 0)
     )
-    size = sum(map(len, rows))
-    yield Passage(int(match.group(1) or 0), role, lines[1:] if lines and not lines[0].number else lines, mentions,
-                  size=size, failed="❌" in plain, title=match.group(0))  # fmt: skip
+    size, title = sum(map(len, rows)), match.group(0)
+    if lines and not lines[0].number:
+        lines = lines[1:]  # the names of the header's row stand for themselves, they are no line
+    yield Passage(
+        int(match.group(1) or 0),
+        role,
+        lines,
+        mentions,
+        size=size,
+        failed="❌" in plain,
+        title=title,
+        titled=reader.titled(title),
+        title_cost=estimate(title) + 1,
+    )
 
 
-_Candidate = tuple[float, int, float, Mention | Line, int | None, float]
-"""Least first: rank, order among equals, price; a name, or a line with the number of its message and its own value."""
-_BEFORE_LINES = -(1 << 62)
+_IN_PASSAGE = (1 << PLACES) - 1
 
 
 class _Choice:
     """The growing choice of names and lines; it lives during one call of `select`."""
 
     def __init__(
-        self, names: Names, folded: range, weights: dict[str, float], shown: Collection[str], *, handles: bool
+        self, names: Names, folded: range, weights: dict[str, float], shown: Collection[int], *, handles: bool
     ):
         self.names = names
         self.folded = folded
         self.handles = handles
         self.passages = names.passages
-        self.reader = Reader()
-        self.titled: dict[int, tuple[str, ...]] = {}
-        self.left = defaultdict(float, weights)
-        for text in self.left.keys() & shown:
-            self.left[text] = 0.0
+        self.uses = list(names.uses.values())
         self.title_costs = [self._title_cost(passage) for passage in self.passages]
+        self.bonuses = self._bonuses()
         self.richness = [0.0] * len(self.passages)
-        self.heap: list[_Candidate] = []
-        self.chosen: list[tuple[int, Mention | Line, float]] = []
+        # What each part is worth now; rank, number and price of each candidate, the least rank first.
+        self.left = [0.0] * len(names.reader.parts)
+        self.heap: list[tuple[float, int, float]] = []
+        self.chosen: list[tuple[int, Name | Line, float]] = []
         self.opened: set[int] = set()
         self.used = 0.0
+        for text, use in names.uses.items():
+            self.left[use.name.part] = weights[text]
+        for part in shown:
+            self.left[part] = 0.0
         self._add_names(shown)
-        self._add_lines()
         heapq.heapify(self.heap)
+        self.level = 0
+        self._add_lines()
 
     @property
     def exhausted(self) -> bool:
-        return not self.heap
+        return not self.heap and self.level == len(LEVELS)
 
     def fill(self, room: float) -> None:
         """Takes candidates by weight per token while they fit; the first to show a name spends its weight."""
         worth, left, heap, title_costs = self.left.__getitem__, self.left, self.heap, self.title_costs
-        too_large: list[_Candidate] = []
-        while heap and self.used < room and len(too_large) < 100:
-            candidate = heap[0]
-            rank, order, price, part, home, own = candidate
-            value = sum(map(worth, part.shows), own)
+        blocks, stop = self.names.blocks, self.folded.stop
+        too_large: list[tuple[float, int, float]] = []
+        shows: Sequence[int]
+        part: Name | Line
+        while not self.exhausted and self.used < room and len(too_large) < 100:
+            if self.level < len(LEVELS) and (not heap or heap[0][0] > -LEVELS[self.level]):
+                self._add_lines()
+                continue
+            rank, number, price = heap[0]
+            behind, place = number >> PLACES, number & _IN_PASSAGE
+            if behind:
+                block = blocks[stop - behind]
+                shows = block.parts[block.ends[place - 1] if place else 0 : block.ends[place]]
+                value = sum(map(worth, shows), self.bonuses[stop - behind] * block.lengths[place])
+            else:
+                shows = self.uses[place].name.shows
+                value = sum(map(worth, shows))
             if value <= 0:
                 heapq.heappop(heap)
                 continue
             if value / price < -rank - 1e-12:
-                heapq.heapreplace(heap, (-value / price, order, price, part, home, own))
+                heapq.heapreplace(heap, (-value / price, number, price))
                 continue
             heapq.heappop(heap)
-            cost = part.cost
-            if isinstance(part, Mention):
-                home = self._home(part.name.text)
-                if home not in self.opened:
-                    cost = title_costs[home] + (0 if part.name.text in self._titled(home) else cost)
+            if behind:
+                home, part = stop - behind, self.passages[stop - behind].lines[place]
+                cost = part.cost + LINE_FEE + (0 if home in self.opened else title_costs[home])
             else:
-                assert home is not None
-                cost += 2 + (0 if home in self.opened else title_costs[home])
+                use = self.uses[place]
+                home, part = self._home(use), use.name
+                cost = part.cost
+                if home not in self.opened:
+                    cost = title_costs[home] + (0 if part.part in self.passages[home].titled else cost)
             if self.used + cost > room:
-                too_large.append(candidate)
+                too_large.append((rank, number, price))
                 continue
             self.used += cost
-            for text in part.shows if home in self.opened else (*part.shows, *self._titled(home)):
-                left[text] = 0.0
+            for each in shows if home in self.opened else (*shows, *self.passages[home].titled):
+                left[each] = 0.0
             self.opened.add(home)
             self.chosen.append((home, part, cost))
         for candidate in too_large:
@@ -205,7 +241,7 @@ class _Choice:
             self.used -= self.chosen.pop()[2]
 
     def text(self) -> str:
-        by_passage: dict[int, list[Mention | Line]] = {}
+        by_passage: dict[int, list[Name | Line]] = {}
         for home, part, _ in self.chosen:
             by_passage.setdefault(home, []).append(part)
         rows: list[str] = []
@@ -213,13 +249,13 @@ class _Choice:
         for i in sorted(by_passage):
             lines = sorted((each for each in by_passage[i] if isinstance(each, Line)), key=lambda each: each.number)
             held = "\n".join(each.text for each in lines)
-            whole = set(words(held))
+            whole, titled = set(words(held)), set(self.passages[i].titled)
             names = [
-                quoted(text)
+                quoted(each.text)
                 for each in by_passage[i]
-                if isinstance(each, Mention)
-                and (text := each.name.text) not in self._titled(i)
-                and not (text in whole if each.name.kind in WORD_KINDS else text in held)
+                if isinstance(each, Name)
+                and each.part not in titled
+                and not (each.text in whole if each.kind in WORD_KINDS else each.text in held)
             ]
             rows.append(" ".join([self._title(i, before), *names]))
             rows += [" " + each.text for each in lines]
@@ -239,65 +275,60 @@ class _Choice:
         return handle + heading(passage.role, passage.calls, failed=passage.failed)
 
     def _title_cost(self, passage: Passage) -> float:
-        if passage.title:
-            return estimate(passage.title) + 1
-        return passage.title_cost + 1 + (estimate(f"m{passage.seq}") if self.handles else 0)
+        return passage.title_cost - (0 if self.handles or passage.title else handle_cost(passage.seq))
 
-    def _home(self, text: str) -> int:
-        homes = self.names.uses[text].messages
-        for i in reversed(homes):
+    def _home(self, use: Use) -> int:
+        """The message under which a name is told: the newest that is told already, else the one with most to tell."""
+        for i in reversed(use.messages):
             if i in self.opened:
                 return i
-        return max(homes, key=lambda i: (self.richness[i], i))
+        return max(use.messages, key=lambda i: (self.richness[i], i))
 
-    def _titled(self, i: int) -> tuple[str, ...]:
-        """What the header of a passage shows."""
-        if not self.passages[i].title:
-            return self.passages[i].titled
-        known = self.titled.get(i)
-        if known is None:
-            known = self.titled[i] = self.reader.titled(self.passages[i].title)
-        return known
+    def _bonuses(self) -> list[float]:
+        """By message what each character of a line is worth, beside its names."""
+        start = self.folded.start
+        each = LINE_VALUE / LONG_LINE
+        older = range(start, start + self.names.earlier)
+        return [
+            each * LINE_VALUE_BY_ROLE[passage.role] * (0.3 + 0.7 * (i - start) / len(self.folded))
+            for i, passage in zip((*range(len(self.passages) - self.names.earlier), *older), self.passages, strict=True)
+        ]
 
-    def _add_names(self, shown: Collection[str]) -> None:
-        left, richness, title_costs = self.left, self.richness, self.title_costs
-        worth, heap = left.__getitem__, self.heap
-        for order, (text, use) in enumerate(self.names.uses.items(), _BEFORE_LINES):
-            if text in shown:
+    def _add_names(self, hidden: Collection[int]) -> None:
+        left, richness, cost_of, heap = self.left, self.richness, self.title_costs.__getitem__, self.heap
+        worth = left.__getitem__
+        for number, use in enumerate(self.uses):
+            name, homes = use.name, use.messages
+            if name.part in hidden:
                 continue
-            mention, homes = use.mention, use.messages
-            cost, shows, value = mention.cost, mention.shows, left[text]
+            cost, value = name.cost, left[name.part]
             share = value / cost
             if len(homes) == 1:
-                least = title_costs[homes[0]]
+                least = cost_of(homes[0])
                 richness[homes[0]] += share
             else:
-                least = min([title_costs[i] for i in homes])
+                least = min(map(cost_of, homes))
                 for i in homes:
                     richness[i] += share
-            if len(shows) > 1:
-                value = sum(map(worth, shows))
+            if len(name.shows) > 1:
+                value = sum(map(worth, name.shows))
             price = cost + HEADER_SHARE * least
-            heap.append((-value / price, order, price, mention, None, 0.0))
+            heap.append((-value / price, number, price))
 
     def _add_lines(self) -> None:
-        worth, heap, folded = self.left.__getitem__, self.heap, self.folded
-        first, stop = folded.start, folded.stop
-        bonuses: list[float] = []
-        prices: list[float] = []
-        for i, passage in enumerate(self.passages):
-            place = (i if i < stop else i - len(self.passages)) - first
-            bonuses.append(LINE_VALUE * LINE_VALUE_BY_ROLE[passage.role] * (0.3 + 0.7 * place / len(folded)))
-            prices.append(2 + HEADER_SHARE * self.title_costs[i])
-        for place, line in self.names.lines.values():
-            i = -(place >> PER_PASSAGE)
-            if i >= stop:
-                continue
-            own, length = bonuses[i], len(line.text)
-            if length < 60:
-                own = own * length / 60
-            price = line.cost + prices[i]
-            heap.append((-sum(map(worth, line.shows), own) / price, place, price, line, i, own))
+        """Adds the lines of the next level."""
+        worth, heap, stop = self.left.__getitem__, self.heap, self.folded.stop
+        blocks, bonuses, title_costs = self.names.blocks, self.bonuses, self.title_costs
+        for number in self.names.levels[self.level]:
+            i, place = number >> PLACES, number & _IN_PASSAGE
+            block = blocks[i]
+            cost = block.costs[place]
+            if cost and i < stop:
+                shows = block.parts[block.ends[place - 1] if place else 0 : block.ends[place]]
+                value = sum(map(worth, shows), bonuses[i] * block.lengths[place])
+                price = cost + LINE_FEE + HEADER_SHARE * title_costs[i]
+                heapq.heappush(heap, (-value / price, (stop - i << PLACES) + place, price))
+        self.level += 1
 
 
 def quoted(name: str) -> str:

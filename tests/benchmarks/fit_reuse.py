@@ -14,18 +14,19 @@ from typing import Any
 
 from mycode.context import reuse
 from mycode.context.names import Names
-from mycode.context.passages import Passage, Reader
+from mycode.context.passages import Reader
 from mycode.context.transcripts import read_items
 from mycode.core.messages import AssistantMessage
 
 NEGATIVES = 0.4
 
 
-def passages_of(messages: list[dict[str, Any]]) -> list[Passage]:
+def names_of(messages: list[dict[str, Any]]) -> Names:
     items = read_items(messages)
     calls = {c.id: c for item in items for m in item.messages if isinstance(m, AssistantMessage) for c in m.tool_calls}
     reader = Reader()
-    return [reader.read(item.index, m, calls.get(getattr(m, "call_id", ""))) for item in items for m in item.messages]
+    said = (reader.read(item.index, m, calls.get(getattr(m, "call_id", ""))) for item in items for m in item.messages)
+    return Names.of(said, reader)
 
 
 def rows_of(score: Any, records: list[dict[str, Any]]) -> list[tuple[str, Any, Any, float]]:
@@ -36,7 +37,7 @@ def rows_of(score: Any, records: list[dict[str, Any]]) -> list[tuple[str, Any, A
     for record in records:
         cwd = (record.get("cwd") or "").rstrip("/") + "/"
         for _, prefix, _, needed in score.cases(record):
-            found = reuse.features(Names.of(passages_of(prefix)))
+            found = reuse.features(names_of(prefix))
             label = [name in needed or (name.startswith(cwd) and name[len(cwd) :] in needed) for name in found]
             out.append((record["source"], np.array(list(found.values())), np.array(label), len(needed) ** -0.5))
     return out

@@ -6,12 +6,14 @@ from hypothesis import strategies as st
 
 from mycode.context import reuse
 from mycode.context.names import Names
-from mycode.context.passages import read
 from mycode.core.messages import AssistantMessage, ToolCall, ToolResult, UserMessage
 
 
 def passages(*messages):
-    return Names.of(read(seq, message) for seq, message in enumerate(messages, 1))
+    names = Names()
+    for seq, message in enumerate(messages, 1):
+        names.read(seq, message)
+    return names
 
 
 def test_what_the_person_and_the_agent_name_is_likelier_needed_than_what_only_scrolled_by():
