@@ -52,6 +52,7 @@ def check(
         deny=deny or (),
         places=gate.places,
         boxed=sandbox.active,
+        network=not gate.offline,
     )
     if as_json:
         import msgspec

@@ -28,6 +28,7 @@ def check(
     deny: Iterable[str] = (),
     places: Places,
     boxed: bool = False,
+    network: bool = False,
 ) -> Verdict:
     """What would be said of a command, or of a tool used on a path or an address.
 
@@ -40,7 +41,10 @@ def check(
         allow=[spelled_out(text, tool) for text in allow],
     )
     action = _action(tool, subject, places)
-    return decide(action, mode=mode, rules=(rules or Rules()) + own, places=places, look=look, boxed=boxed)
+    everything = (rules or Rules()) + own
+    return decide(
+        action, mode=mode, rules=everything, places=places, look=look, boxed=boxed, network=network
+    )
 
 
 def report(verdict: Verdict) -> dict[str, Any]:

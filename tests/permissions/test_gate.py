@@ -200,3 +200,14 @@ def test_what_the_settings_of_git_name_as_hooks_is_protected(tmp_path: Path):
     assert [decision(main, path) for path in asked] == ["ask", "ask", "ask"]
     assert decision(tree, tree / "scripts/git/pre-push") == "ask"
     assert decision(main, main / "scripts/build") == "allow"
+
+
+def test_what_is_explained_knows_whether_the_box_has_a_network(workspace: Path):
+    places = find_places(workspace)
+
+    def said(subject: str, tool: str, *, network: bool) -> str:
+        return check(subject, tool=tool, mode="auto", places=places, boxed=True, network=network).decision
+
+    command, page = ("curl https://one.example", "execute_bash"), ("https://one.example/", "fetch")
+    assert [said(*command, network=on) for on in (False, True)] == ["allow", "ask"]
+    assert [said(*page, network=on) for on in (False, True)] == ["deny", "ask"]
