@@ -241,7 +241,7 @@ class Conversation:
         if fresh:
             parts.append(pins.pins_text(fresh))
         if laid.head is not None and self._settings.footer:
-            from mycode.context.summarizers.rules import error_line
+            from mycode.context.summarizers.assembly import error_line
 
             ledger = self.facts()
             todo = [f"- [{item.status}] {item.text[:160]}" for item in ledger.open_todo[:8]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -27,7 +28,7 @@ class Fact(Struct, frozen=True):
     seq: int
 
 
-class FileFact(Struct, frozen=True):
+class FileFact(Struct, frozen=True, omit_defaults=True):
     """What was done with a file: line ranges read ((0, 0) is the whole file) and how often it was changed."""
 
     path: str
@@ -40,7 +41,7 @@ class FileFact(Struct, frozen=True):
         return self.changes > 0
 
 
-class CommandFact(Struct, frozen=True):
+class CommandFact(Struct, frozen=True, omit_defaults=True):
     """A command that ran; `exit_code` None when its output did not tell."""
 
     command: str
@@ -48,7 +49,7 @@ class CommandFact(Struct, frozen=True):
     seq: int
 
 
-class ErrorFact(Struct, frozen=True):
+class ErrorFact(Struct, frozen=True, omit_defaults=True):
     """An error and what raised it (a command or `tool path`); resolved when the same thing passed later."""
 
     source: str
@@ -61,14 +62,14 @@ class ErrorFact(Struct, frozen=True):
         return self.resolved_seq == 0
 
 
-class Statement(Struct, frozen=True):
+class Statement(Struct, frozen=True, omit_defaults=True):
     """A sentence that somebody said, word for word."""
 
     text: str
     seq: int
 
 
-class TestFact(Struct, frozen=True):
+class TestFact(Struct, frozen=True, omit_defaults=True):
     """A test's last known result, and whether it has ever failed: passing then is work that was done."""
 
     name: str
@@ -94,7 +95,7 @@ class FactLedger(Struct, frozen=True):
     versions: dict[str, str] = {}
     urls: tuple[str, ...] = ()
     ports: tuple[str, ...] = ()
-    named: tuple[str, ...] = ()
+    named: tuple[Statement, ...] = ()
     user_messages: tuple[Statement, ...] = ()
     last_seq: int = 0
     names: Names | None = None
@@ -166,6 +167,11 @@ def decisions_in(text: str) -> list[str]:
     return [s[:300] for s in _sentences(text) if _DECISION.search(s)] if _DECISION.search(text) else []
 
 
+def is_firm(decision: str) -> bool:
+    """Whether a sentence says that something was decided, not only that one thing stands in place of another."""
+    return _FIRM.search(decision) is not None
+
+
 def constraints_in(text: str) -> list[str]:
     """Sentences of the person that lay something down: never, always, must, do not, only, use X not Y."""
     if not _CONSTRAINT.search(text):
@@ -179,6 +185,7 @@ _DECISION = re.compile(
     r"|instead of|rather than)\b",
     re.IGNORECASE,
 )  # fmt: skip
+_FIRM = re.compile(r"\b(?:decided|chose|choosing|will use|'ll use|go(?:ing)? with|opted|settled on)\b", re.IGNORECASE)
 _CONSTRAINT = re.compile(
     r"\b(?:never|always|must(?:n't)?|do not|don't|only|no longer|make sure|ensure|avoid|prefer|required?|keep|stick to"
     r"|use \S+(?: \S+){0,3},? (?:not|instead of|rather than))\b",
@@ -223,8 +230,8 @@ def _with_references(ledger: FactLedger, passage: Passage) -> FactLedger:
 def _with_names(ledger: FactLedger, passage: Passage) -> FactLedger:
     """The ledger with what the person called by its name: a long paste names much that nobody speaks of."""
     found = [mention.name.text for mention in passage.mentions if mention.name.kind in _SPOKEN][:_NAMES_OF_A_MESSAGE]
-    known = set(ledger.named)
-    new = [name for name in found if name not in known]
+    known = {said.text for said in ledger.named}
+    new = [Statement(name, passage.seq) for name in found if name not in known]
     return replace(ledger, named=(*ledger.named, *new)[-_MOST_NAMES:]) if new else ledger
 
 
@@ -272,15 +279,21 @@ _NOT_PACKAGES = frozenset(
 
 def _with_user_text(ledger: FactLedger, seq: int, text: str) -> FactLedger:
     ledger = _with_values(replace(ledger, user_messages=(*ledger.user_messages, Statement(text, seq))), text)
-    known = {said.text for said in ledger.constraints}
-    new = [Statement(s, seq) for s in dict.fromkeys(constraints_in(text)) if s not in known]
+    new = _unknown(constraints_in(text), ledger.constraints, seq)
     return replace(ledger, constraints=(*ledger.constraints, *new)) if new else ledger
 
 
 def _with_decisions(ledger: FactLedger, seq: int, text: str) -> FactLedger:
-    known = {said.text for said in ledger.decisions}
-    new = [Statement(s, seq) for s in dict.fromkeys(decisions_in(text)) if s not in known]
+    new = _unknown(decisions_in(text), ledger.decisions, seq)
     return replace(ledger, decisions=(*ledger.decisions, *new)) if new else ledger
+
+
+def _unknown(found: Sequence[str], known: Sequence[Statement], seq: int) -> list[Statement]:
+    """What was found and is not known yet, each once; most messages say nothing of the kind, and cost nothing then."""
+    new = dict.fromkeys(found)
+    for said in known if new else ():
+        new.pop(said.text, None)
+    return [Statement(text, seq) for text in new]
 
 
 def _with_calls(ledger: FactLedger, calls: tuple[CallFacts, ...]) -> FactLedger:
@@ -348,7 +361,7 @@ def _with_command(ledger: FactLedger, seq: int, command: str, result: ToolResult
     ledger = _with_tests(_with_values(ledger, text), seq, text)
     failed = code != 0 if code is not None else result.is_error
     if failed:
-        return ledger if not writes and _only_looks(command) else _with_error(ledger, seq, told, _reason(text))
+        return ledger if not writes and only_looks(command) else _with_error(ledger, seq, told, _reason(text))
     return _resolved(_tests_passed(ledger, seq, told) if code == 0 else ledger, seq, told)
 
 
@@ -362,7 +375,7 @@ def _without_documents(command: str) -> str:
     return " ".join(_DOCUMENT.sub(opening, command).split())[:500]
 
 
-def _only_looks(command: str) -> bool:
+def only_looks(command: str) -> bool:
     """Whether a command only looked for something: what it did not find is an answer, no error to be solved."""
     steps = [step.strip() for step in _STEP.split(command) if step.strip()]
     return bool(steps) and all(_LOOK.match(step) for step in steps)
@@ -381,7 +394,7 @@ _DOCUMENT = re.compile(
 _STEP = re.compile(r"&&|\|\||[;|\n]")
 _LOOK = re.compile(
     r"(?:cd|pwd|echo|printf|ls|cat|head|tail|sed -n|grep|egrep|fgrep|rg|ag|find|fd|wc|stat|file|tree|which|type|nl|sort"
-    r"|uniq|cut|command -v|test|\[|true)(?:\s|$)"
+    r"|uniq|cut|command -v|test|\[|true|git (?:log|status|diff|show|blame|branch))(?:\s|$)"
 )
 _LABEL = re.compile(r"[\w ]{0,30}:|[-=_*#~]+|\W*exit (?:code|status)\W+\d+\W*", re.IGNORECASE)
 
@@ -389,6 +402,8 @@ _LABEL = re.compile(r"[\w ]{0,30}:|[-=_*#~]+|\W*exit (?:code|status)\W+\d+\W*", 
 def _tests_passed(ledger: FactLedger, seq: int, source: str) -> FactLedger:
     """A command passed: so did the tests that had failed under it, whether it names them now or not."""
     before = {error.seq for error in ledger.errors if error.source == source}
+    if not before:
+        return ledger
     solved = {
         name: TestFact(name, True, seq, once_failed=True)
         for name, test in ledger.tests.items()

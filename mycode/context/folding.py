@@ -8,12 +8,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mycode.context import verify
+from mycode.context.facts import Fact
 from mycode.context.policy import Choice, Policy
 from mycode.context.references import extract
-from mycode.context.summarizers import Draft, Fold, Summarizer
-from mycode.context.summarizers.hybrid import Hybrid
-from mycode.context.summarizers.llm import Llm
-from mycode.context.summarizers.rules import failing_tests
+from mycode.context.summarizers import Draft, Fold, Summarizer, hybrid, llm
+from mycode.context.summarizers.assembly import failing_tests, rendered
+from mycode.context.summarizers.lines import LEAST, OMITTED
 from mycode.context.summarizers.rules import tell as tell_by_rules
 from mycode.core.errors import ModelError
 from mycode.core.models import Model
@@ -55,70 +55,50 @@ def pick(choice: Choice, models: Sequence[Model], policy: Policy, *, background:
     if choice == "rules" or not models:
         return None
     deadline = policy.llm.background_deadline_seconds if background else policy.llm.deadline_seconds
-    llm = Llm(models, policy.llm, deadline=deadline)
-    return llm if choice == "llm" else Hybrid(llm)
+    asked = llm.Llm(models, policy.llm, deadline=deadline)
+    return asked if choice == "llm" else hybrid.Hybrid(asked)
 
 
 def checked(draft: Draft, fold: Fold) -> tuple[Draft, Verification]:
     """The draft without what has no source or is done already, with the facts that it left out, and the findings.
 
-    Rules tell nothing that is not in their source, so that only what they had no room for is looked for.
+    Rules tell nothing that is not in their source, so that only what they had no room for is looked for. Whoever wrote
+    it, the whole of it holds at most `fold.room` tokens.
     """
     removed: tuple[str, ...] = ()
     grounding = 1.0
-    if draft.strategy != "rules":
-        draft, removed, grounding = _grounded(draft, fold)
-        draft = _without_done(draft, fold)
     failing = set(failing_tests(fold.ledger))
-    draft = _within(draft, fold)
     facts = [
         fact
         for fact in fold.ledger.must_keep()
         # Constraints are pinned; a test that failed is news only until it passes.
         if fact.kind != "constraint" and (fact.kind != "failed_test" or fact.text in failing)
     ]
-    text = "\n".join(_texts(draft))
-    lost = verify.missing(facts, text)
-    recall = 1 - len(lost) / len(facts) if facts else 1.0
-    room = max(fold.budget_tokens // 4, fold.budget_tokens - fold.count(text))
-    added, left_out = verify.mend(lost, room, fold.count)
-    if added:
-        draft = replace(draft, narrative="\n\n".join(part for part in (draft.narrative, fold.redact(added)) if part))
-    mended = tuple(fact.text[:200] for fact in lost[: len(lost) - len(left_out)])
+    lost: tuple[Fact, ...] = ()
+    if draft.strategy != "rules":
+        draft, removed, grounding = _grounded(draft, fold)
+        draft = _without_done(draft, fold)
+        if fold.budget_tokens < LEAST:
+            draft = Draft(draft.strategy, OMITTED, model=draft.model, usage=draft.usage)
+        else:
+            # What rules tell in a hybrid summary was never left to the model.
+            lost = verify.missing(facts, rendered(draft)) if draft.strategy == "llm" else ()
+            draft = _finished(draft, fold, facts)
+    left_out = verify.missing(facts, rendered(draft))
+    lost = lost or left_out
     return draft, Verification(
-        recall=round(recall, 4),
+        recall=round(1 - len(lost) / len(facts), 4) if facts else 1.0,
         grounding=round(grounding, 4),
-        added=tuple(fold.redact(text) for text in mended),
+        added=tuple(fold.redact(fact.text[:200]) for fact in lost if fact not in left_out),
         removed=tuple(dict.fromkeys(removed)),
         left_out=tuple(fold.redact(fact.text[:200]) for fact in left_out),
     )
 
 
-def _within(draft: Draft, fold: Fold) -> Draft:
-    """The draft with its lists shortened to what the budget leaves beside narrative and digest; the newest stay."""
-    if draft.strategy == "rules":
-        return draft
-    # A decision costs few tokens and is seldom said twice: decisions are shortened last.
-    for most, decisions in ((30, 400), (15, 400), (8, 400), (4, 400), (4, 200), (4, 100), (4, 50), (4, 25)):
-        shorter = _shortened(draft, most, decisions)
-        if fold.count("\n".join(_texts(shorter))) <= fold.budget_tokens:
-            return shorter
-    return _shortened(draft, 0, 0)
-
-
-def _shortened(draft: Draft, most: int, decisions: int) -> Draft:
-    context = draft.context
-    return replace(
-        draft,
-        key_points=draft.key_points[:most],
-        context=replace(
-            context,
-            decisions=context.decisions[-decisions:] if decisions else (),
-            action_items=context.action_items[:most],
-            unresolved=context.unresolved[-most:] if most else (),
-            entities=context.entities[:most],
-        ),
-    )
+def _finished(draft: Draft, fold: Fold, facts: Sequence[Fact]) -> Draft:
+    if draft.strategy == "hybrid":
+        return hybrid.finish(draft, fold)
+    return llm.finish(draft, fold, lambda text: {fact.text for fact in verify.missing(facts, text)})
 
 
 def source_of(fold: Fold) -> verify.Source:
@@ -147,7 +127,7 @@ def _grounded(draft: Draft, fold: Fold) -> tuple[Draft, tuple[str, ...], float]:
     known = verify.Source(
         f"{source.text}\n{source.text.replace(chr(92) + 'n', chr(10)).replace(chr(92) + chr(34), chr(34))}"
     ).knows
-    names = len(extract("\n".join(_texts(replace(draft, digest="")))))
+    names = len(extract(rendered(draft)))
     narrative, bad = verify.ground(draft.narrative, known)
     points, bad_points = verify.grounded_items(draft.key_points, known)
     context = draft.context
@@ -173,11 +153,3 @@ def _without_done(draft: Draft, fold: Fold) -> Draft:
     items: list[ActionItem] = [item for item in context.action_items if item.task in tasks]
     unresolved = tuple(text for text in context.unresolved if text in still or text in verify.not_done((text,), done))
     return replace(draft, context=replace(context, action_items=tuple(items), unresolved=unresolved))
-
-
-def _texts(draft: Draft) -> list[str]:
-    context = draft.context
-    parts = [draft.narrative, draft.digest]
-    if draft.strategy != "rules":
-        parts += [*draft.key_points, *context.decisions, *context.unresolved, *(i.task for i in context.action_items)]
-    return [part for part in parts if part]

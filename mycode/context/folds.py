@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mycode.context import cutting, pins
+from mycode.context import cutting, pins, projection
 from mycode.context import policy as policies
 from mycode.context.conversation import Conversation
 from mycode.context.ledger import TokenLedger
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from mycode.context import folding, masking
     from mycode.context.summarizers import Fold
 
+_AROUND_TOKENS = 12
+"""What a summary costs beside its text as a message, with a little to spare."""
 _REBASE_TOKENS = 400_000
 _REBASE_WINDOWS = 4
 """A rebase reads at most so many tokens, and windows, of originals; what is older comes from the record before."""
@@ -366,6 +368,12 @@ class Folds:
             told = [*older, *told]
             previous = None if complete else head.record
         size = sum(row.tokens for row in told)
+        frame = projection.frame(
+            (told[0].seq, told[-1].seq),
+            self._talk.laid.summaries + 1,
+            self._policy.summary.title,
+            self._redact(focus),
+        )
         return Fold(
             # What the person left out by hand is not brought back by a summary.
             messages=tuple((row.seq, row.message) for row in told if row.seq not in self._talk.laid.dropped),
@@ -377,6 +385,8 @@ class Folds:
             focus=focus,
             depth=0 if rebase or previous is None else previous.depth + 1,
             form=self._policy.summary.form,
+            frame_tokens=self._count(frame) + _AROUND_TOKENS,
+            dropped=self._talk.laid.dropped,
             recent=tuple((row.seq, row.message) for row in self._talk.rows[self._talk.past.after(rows[-1].seq) :]),
         )
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from mycode.core.entries import Entry, Note, Purge
 from mycode.core.messages import AssistantMessage, ContextNote, Message, ToolResult, UserMessage, ViewMessage
-from mycode.core.summaries import Drop, MaskEpoch, Pin, SummaryRecord, Undo
+from mycode.core.summaries import Drop, MaskEpoch, Pin, SummaryContext, SummaryRecord, Undo
 
 INTERRUPTED = "interrupted: no result was recorded; the call may have had effects. Check before repeating it."
 RESTORED = "restored"
@@ -265,31 +266,51 @@ def _left_out(row: Row, *, shrink: bool) -> str:
     return f"[m{row.seq} shortened: {short}; history_expand m{row.seq} shows it whole]"
 
 
+class Telling(Protocol):
+    """What a record and a draft of one have in common: who wrote it, and its parts."""
+
+    @property
+    def strategy(self) -> str: ...
+    @property
+    def narrative(self) -> str: ...
+    @property
+    def key_points(self) -> tuple[str, ...]: ...
+    @property
+    def context(self) -> SummaryContext: ...
+    @property
+    def digest(self) -> str: ...
+
+
 def summary_text(record: SummaryRecord, number: int, title: str = "") -> str:
     """A record as the model reads it."""
-    first, last = record.covers
+    # Only these two names are filled in: whatever else stands in braces is the person's text.
+    named = title.replace("{messages}", str(len(record.message_ids))).replace("{depth}", str(record.depth))
+    return "\n\n".join([frame(record.covers, number, named, record.focus), *told(record)])
+
+
+def frame(covers: tuple[int, int], number: int, title: str, focus: str) -> str:
+    """What stands above a summary: the title if there is one, what it stands for, what it tells most about."""
+    first, last = covers
     handle = f"m{first}-m{last}" if last > first else f"m{first}"
-    parts = [
+    line = (
         f"Summary s{number} of the conversation up to m{last} (newest part: {handle}; history_expand shows originals)."
-    ]
-    if title:
-        # Only these two names are filled in: whatever else stands in braces is the person's text.
-        named = title.replace("{messages}", str(len(record.message_ids))).replace("{depth}", str(record.depth))
-        parts.insert(0, named)
-    if record.focus:
-        parts.append(f"Focus: {record.focus}")
-    if record.narrative:
-        parts.append(record.narrative)
-    if record.strategy != "rules":
+    )
+    return "\n\n".join(part for part in (title, line, f"Focus: {focus}" if focus else "") if part)
+
+
+def told(telling: Telling) -> list[str]:
+    """The parts of a summary below its frame, as the model reads them."""
+    parts = [telling.narrative] if telling.narrative else []
+    if telling.strategy != "rules":
         # Rules have told these facts in the narrative; a model lists them apart.
-        parts.extend(_list("Key points", record.key_points))
-        parts.extend(_list("Decisions", record.context.decisions))
-        tasks = tuple(_task(item.task, item.owner, item.due) for item in record.context.action_items)
+        parts.extend(_list("Key points", telling.key_points))
+        parts.extend(_list("Decisions", telling.context.decisions))
+        tasks = tuple(_task(item.task, item.owner, item.due) for item in telling.context.action_items)
         parts.extend(_list("To do", tasks))
-        parts.extend(_list("Open", record.context.unresolved))
-    if record.digest:
-        parts.append(record.digest)
-    return "\n\n".join(parts)
+        parts.extend(_list("Open", telling.context.unresolved))
+    if telling.digest:
+        parts.append(telling.digest)
+    return parts
 
 
 def _list(title: str, lines: Sequence[str]) -> list[str]:

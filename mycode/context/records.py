@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from mycode.context.digests.calls import read_call
-from mycode.context.facts import FactLedger, Statement
+from mycode.context.facts import CommandFact, FactLedger, Statement, only_looks
 from mycode.context.projection import Row
 from mycode.context.summarizers import Draft, Fold, masked_each
 from mycode.core.messages import AssistantMessage
@@ -17,10 +17,13 @@ from mycode.core.summaries import CommandRun, ErrorSeen, SummaryRecord, ToolUse,
 
 _MOST_COMMANDS = 200
 _MOST_RESOLVED = 30
-_COMMANDS_CARRIED = 40
+_COMMANDS_CARRIED = 20
+_LEAST_CARRIED = 100
 _LONGEST_COMMAND = 300
 _MOST_BYTES = 40_000
-_DECISIONS_BYTES = 28_000
+_DECISIONS_BYTES = 23_000
+_COMMANDS_BYTES = 11_000
+F = TypeVar("F", Statement, CommandFact)
 
 
 def build(
@@ -132,8 +135,15 @@ def _newest(ledger: FactLedger, most: int) -> FactLedger:
     solved = [error for error in ledger.errors if not error.open][-_MOST_RESOLVED:]
     kept = {id(error) for error in solved}
     passing = [test for test in ledger.tests.values() if test.passed]
-    # Passing is news only of a test that had failed: those stay longest.
-    passed = {test.name for test in sorted(passing, key=lambda test: test.once_failed)[-most // 2 :]}
+    # Passing is news only of a test that had failed: of others a few will do.
+    news = [test.name for test in passing if test.once_failed][-max(_LEAST_CARRIED, most // 2) :]
+    passed = {*news, *(test.name for test in passing[-most // 16 :])}
+    # Of a command that ran again its last run is known; looking around is worth little once it is done.
+    runs = {run.command: run for run in ledger.commands if not only_looks(run.command)}
+    newest = {run.command: run for run in ledger.commands[-_COMMANDS_CARRIED:]}
+    ran = sorted({**runs, **newest}.values(), key=lambda run: run.seq)
+    laid_down = "\n".join(said.text for said in ledger.constraints)
+    only_named = [said for said in ledger.named if said.text not in ledger.files and said.text not in laid_down]
     read = {file.path for file in [file for file in ledger.files.values() if not file.modified][-most:]}
     return replace(
         ledger,
@@ -142,28 +152,28 @@ def _newest(ledger: FactLedger, most: int) -> FactLedger:
             for path, file in ledger.files.items()
             if file.modified or path in read
         },
-        commands=tuple(replace(run, command=_short(run.command)) for run in ledger.commands[-_COMMANDS_CARRIED:]),
+        commands=_within([replace(run, command=_short(run.command)) for run in ran], _COMMANDS_BYTES),
         errors=tuple(error for error in ledger.errors if error.open or id(error) in kept),
         tests={name: test for name, test in ledger.tests.items() if not test.passed or name in passed},
         decisions=_within(ledger.decisions, _DECISIONS_BYTES),
         versions=dict(list(ledger.versions.items())[-most:]),
         urls=ledger.urls[-most // 4 :],
         ports=ledger.ports[-most // 4 :],
-        named=ledger.named[-most // 2 :],
+        named=tuple(only_named)[-max(2 * _LEAST_CARRIED, most // 2) :],
         user_messages=(),
         names=None,
         messages=0,
     )
 
 
-def _within(said: Sequence[Statement], size: int) -> tuple[Statement, ...]:
-    """The newest statements that take at most `size` bytes of JSON."""
-    kept: list[Statement] = []
-    for statement in reversed(said):
-        size -= len(msgspec.json.encode(statement)) + 1
+def _within(facts: Sequence[F], size: int) -> tuple[F, ...]:
+    """The newest facts that take at most `size` bytes of JSON."""
+    kept: list[F] = []
+    for fact in reversed(facts):
+        size -= len(msgspec.json.encode(fact)) + 1
         if size < 0:
             break
-        kept.append(statement)
+        kept.append(fact)
     return tuple(reversed(kept))
 
 

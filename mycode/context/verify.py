@@ -13,15 +13,6 @@ from mycode.context.references import WORD_KINDS, extract
 Known = Callable[[str], bool]
 """Whether a name occurs in what the summary was made from."""
 
-_TITLES = {
-    "file_modified": "Changed",
-    "constraint": "Laid down",
-    "open_error": "Open error",
-    "decision": "Decided",
-    "todo": "To do",
-    "failed_test": "Failing test",
-}
-
 
 class Source(Struct):
     """The text a summary was made from, asked for names."""
@@ -78,19 +69,6 @@ def missing(facts: Sequence[Fact], text: str) -> tuple[Fact, ...]:
     lines = [(line, _words(line)) for line in text.split("\n")]
     flat = " ".join(text.split()).casefold()
     return tuple(fact for fact in facts if not _told(fact, flat, lines))
-
-
-def mend(facts: Sequence[Fact], room: int, count: Callable[[str], int]) -> tuple[str, tuple[Fact, ...]]:
-    """Lines that tell the facts within `room` tokens, and the facts for which there was no room (the last ones)."""
-    if not facts:
-        return "", ()
-    lines = ["Also, from the log:"]
-    for done, fact in enumerate(facts):
-        line = f"- {_TITLES.get(fact.kind, fact.kind)}: {' '.join(fact.text.split())[:400]} (m{fact.seq})"
-        if count("\n".join([*lines, line])) > room:
-            return "\n".join(lines) if done else "", tuple(facts[done:])
-        lines.append(line)
-    return "\n".join(lines), ()
 
 
 def not_done(items: Iterable[str], done: Iterable[str]) -> tuple[str, ...]:

@@ -172,5 +172,5 @@ def test_a_test_that_failed_once_is_finished_work_when_it_passes_and_others_are_
 def test_what_the_person_calls_by_its_name_is_known_but_not_every_name_of_a_paste():
     told = Told().user("The switch is zebra_mode_v7, read by load_flags() and --zebra.")
     told.agent("I see other_name in it.").user("\n".join(f"at frame_{n}" for n in range(50)))
-    assert told.ledger.named[:3] == ("zebra_mode_v7", "load_flags", "--zebra")
+    assert [said.text for said in told.ledger.named[:3]] == ["zebra_mode_v7", "load_flags", "--zebra"]
     assert len(told.ledger.named) == 15

@@ -1,6 +1,5 @@
 from mycode.context.facts import Fact
-from mycode.context.verify import Source, ground, grounded_items, mend, missing, not_done, ungrounded
-from tests.support.context_doubles import Quarter
+from mycode.context.verify import Source, ground, grounded_items, missing, not_done, ungrounded
 
 KNOWN = Source("src/app.py has class AppConfig; pytest exited with 1 after 1234 tests, version 2.5.1").knows
 
@@ -39,13 +38,6 @@ def test_facts_are_told_word_for_word_or_nearly():
     ]
     text = "Changed src/a.py.\nThere is a ValueError bad input in parse_config.\nNothing about storage."
     assert [fact.kind for fact in missing(facts, text)] == ["decision"]
-
-
-def test_missing_facts_become_lines_as_far_as_there_is_room():
-    facts = [Fact("file_modified", "src/a.py", 1), Fact("decision", "We use sqlite " * 20, 3)]
-    text, left_out = mend(facts, 30, Quarter().count)
-    assert text == "Also, from the log:\n- Changed: src/a.py (m1)"
-    assert left_out == (facts[1],)
 
 
 def test_finished_work_is_recognized_by_its_words():

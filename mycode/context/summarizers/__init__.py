@@ -18,7 +18,8 @@ class Fold(Struct, frozen=True):
 
     `ledger` holds the facts of the whole conversation up to here; `recent` is what stays word for word after the
     fold; `focus` is the person's wish, or empty; `form` is what rules write. `count` counts tokens, `redact` masks
-    secrets.
+    secrets. Of `budget_tokens`, `frame_tokens` go to what stands above every summary. What was said in the
+    `dropped` messages (by seq) is not to be told.
     """
 
     messages: tuple[tuple[int, Message], ...]
@@ -31,6 +32,13 @@ class Fold(Struct, frozen=True):
     depth: int = 0
     recent: tuple[tuple[int, Message], ...] = ()
     form: Literal["selection", "lines"] = "selection"
+    frame_tokens: int = 0
+    dropped: frozenset[int] = frozenset()
+
+    @property
+    def room(self) -> int:
+        """Tokens for the telling itself."""
+        return max(0, self.budget_tokens - self.frame_tokens)
 
     def redact_each(self, texts: Iterable[str]) -> list[str]:
         """The texts, masked."""

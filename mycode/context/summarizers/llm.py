@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from mycode.context.policy import Llm as Settings
 from mycode.context.summarizers import Draft, Fold
+from mycode.context.summarizers.assembly import FROM_LOG, LLM_DIGEST_SHARE, Section, must_sections, rendered, with_facts
 from mycode.context.summarizers.rules import tell
 from mycode.context.summarizers.transcript import fenced, transcript
 from mycode.core.errors import AuthError, BadResponse, ContextOverflow, ModelError, Unavailable, UnknownModel
@@ -72,7 +73,6 @@ SCHEMA: dict[str, Any] = {
 }
 
 MOST_ITEMS = 30
-MOST_DECISIONS = 400
 
 
 class Answer(Struct):
@@ -179,6 +179,24 @@ class Llm:
         )
 
 
+def finish(draft: Draft, fold: Fold, untold: Callable[[str], Collection[str]]) -> Draft:
+    """The checked draft, and below it what it does not tell: facts first, then the lines and names likely to be needed.
+
+    `untold` gives the texts of the facts that must be kept and that a text does not tell.
+    """
+
+    def must(model: Draft) -> list[Section]:
+        return must_sections(fold, untold(rendered(model)))
+
+    def lay(model: Draft, kept: Sequence[Section], settled: Sequence[Section]) -> Draft:
+        facts = [section.text() for section in (*kept, *settled)]
+        below = "\n".join([FROM_LOG, *facts]) if facts else ""
+        narrative = "\n\n".join(part for part in (model.narrative, below) if part)
+        return msgspec.structs.replace(model, narrative=narrative)
+
+    return with_facts(draft, fold, must, lay, int(LLM_DIGEST_SHARE * fold.room))
+
+
 def decode(text: str, redact: Callable[[str], str]) -> Answer:
     """The answer in the text, fenced or not; raises `BadResponse` that shows no more than 200 masked characters."""
     start, end = text.find("{"), text.rfind("}")
@@ -208,7 +226,7 @@ def merged(fold: Fold, answer: Answer) -> SummaryContext:
     untold = [text for said in fold.ledger.decisions if not _tells(told, text := fold.redact(said.text))]
     return SummaryContext(
         participants=_union(earlier.participants, _texts(answer.participants, fold), ()),
-        decisions=_union(told, untold, (), MOST_DECISIONS),
+        decisions=_union(told, untold, ()),
         action_items=tuple(item for plain, item in tasks.items() if plain and not _among(plain, done))[-MOST_ITEMS:],
         unresolved=_union(earlier.unresolved, _texts(answer.unresolved, fold), done),
         entities=_union(earlier.entities, _texts(answer.entities, fold), ()),
@@ -268,9 +286,9 @@ def _masked(item: ActionItem, fold: Fold) -> ActionItem:
     return ActionItem(fold.redact(item.task[:500]), fold.redact(item.owner[:100]), item.due[:50])
 
 
-def _union(earlier: Sequence[str], new: Sequence[str], done: Sequence[str], most: int = MOST_ITEMS) -> tuple[str, ...]:
+def _union(earlier: Sequence[str], new: Sequence[str], done: Sequence[str]) -> tuple[str, ...]:
     found = {_plain(text): text for text in (*earlier, *new)}
-    return tuple(text for plain, text in found.items() if plain and not _among(plain, done))[-most:]
+    return tuple(text for plain, text in found.items() if plain and not _among(plain, done))[-MOST_ITEMS:]
 
 
 def _among(plain: str, done: Sequence[str]) -> bool:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
-from mycode.context.facts import ErrorFact, FactLedger
-from mycode.context.selection import fold_text
+from mycode.context.facts import FactLedger
 from mycode.context.summarizers import Draft, Fold, lines
+from mycode.context.summarizers.assembly import (
+    FROM_LOG,
+    Section,
+    assemble,
+    error_line,
+    fitted,
+    must_sections,
+)
 from mycode.core.messages import UserMessage
 from mycode.core.summaries import ActionItem, SummaryContext
 
@@ -23,61 +32,30 @@ class Rules:
 
 def tell(fold: Fold) -> Draft:
     """The draft for a fold; pure. Facts that must be kept come first, the rest of the room goes to the selection."""
+    points, context = key_points(fold), context_of(fold.ledger, fold)
+    if fold.budget_tokens < lines.LEAST:
+        return Draft("rules", lines.OMITTED, points, context)
+    must = must_sections(fold)
     if fold.form == "lines":
-        draft = lines.tell(fold)
-        return replace(draft, key_points=key_points(fold), context=context_of(fold.ledger, fold))
-    facts = facts_text(fold.ledger, fold.budget_tokens // 2, fold)
-    digest = selected(fold, fold.budget_tokens - fold.count(facts) - 40)
-    return Draft("rules", facts, key_points(fold), context_of(fold.ledger, fold), digest)
+        return replace(_in_lines(fold, must), key_points=points, context=context)
+
+    def lay(kept: Sequence[Section], settled: Sequence[Section]) -> Draft:
+        facts = "\n".join(section.text() for section in (*kept, *settled))
+        return Draft("rules", facts, points, context)
+
+    return assemble(fold, must, lay, fold.room)
 
 
-def selected(fold: Fold, room: int) -> str:
-    """The lines and names of the fold that are most likely to be needed again, within `room` tokens."""
-    text = fold_text(
-        fold.messages,
-        previous=fold.previous,
-        ledger=fold.ledger,
-        budget_tokens=max(0, room),
-        count=fold.count,
-        recent=fold.recent,
-    )
-    return fold.redact(text)
-
-
-def facts_text(ledger: FactLedger, room: int, fold: Fold) -> str:
-    """The facts that must survive every fold, as short lists; the least pressing ones go if there is no room."""
-    sections = (
-        ("Files changed", ledger.files_modified, ", "),
-        ("Open errors", tuple(error_line(error) for error in ledger.open_errors), "\n- "),
-        ("Failing tests", failing_tests(ledger), ", "),
-        ("To do", tuple(item.text for item in ledger.open_todo), "\n- "),
-        ("Decisions", tuple(said.text for said in ledger.decisions[-5:]), "\n- "),
-        ("Commands", tuple(_command(c.command, c.exit_code) for c in ledger.commands[-5:]), "\n- "),
-    )
-    parts: list[str] = []
-    for title, items, joint in sections:
-        kept = fold.redact_each(dict.fromkeys(" ".join(item.split())[:300] for item in items))
-        while kept:
-            head = f"{title}:\n- " if joint.startswith("\n") else f"{title}: "
-            part = head + joint.join(kept)
-            if fold.count("\n".join([*parts, part])) <= room:
-                parts.append(part)
-                break
-            kept = kept[max(1, len(kept) // 8) :]
-    return "\n".join(parts)
-
-
-def error_line(error: ErrorFact, limit: int = 300) -> str:
-    """An error and what it came from, the latter short: a whole script may have caused it."""
-    source = " ".join(error.source.split())
-    source = source if len(source) <= 80 else source[:78] + " …"
-    return f"{source}: {' '.join(error.text.split())}"[:limit]
-
-
-def failing_tests(ledger: FactLedger) -> tuple[str, ...]:
-    """Tests that failed and have not passed since, neither by name nor because the command that ran them passed."""
-    solved = {error.seq for error in ledger.errors if not error.open}
-    return tuple(test.name for test in ledger.tests.values() if not test.passed and test.seq not in solved)
+def _in_lines(fold: Fold, must: Sequence[Section]) -> Draft:
+    """Lines, and below them the facts that must be kept: only the lines go when both are too long (C8)."""
+    facts = "\n".join(section.text() for section in fitted(must, fold.room * 3 // 4 - lines.LEAST))
+    below = f"\n\n{FROM_LOG}\n{facts}" if facts else ""
+    previous = fold.previous
+    if previous is not None:
+        previous = replace(previous, narrative=previous.narrative.partition(f"\n\n{FROM_LOG}\n")[0])
+    room = max(lines.LEAST, fold.room - fold.count(below))
+    draft = lines.tell(replace(fold, budget_tokens=room, frame_tokens=0, previous=previous))
+    return replace(draft, narrative=draft.narrative + below)
 
 
 def key_points(fold: Fold) -> tuple[str, ...]:
@@ -94,11 +72,6 @@ def context_of(ledger: FactLedger, fold: Fold) -> SummaryContext:
         participants=("user", "assistant"),
         decisions=tuple(fold.redact_each(said.text for said in ledger.decisions[-MOST_POINTS:])),
         action_items=tuple(map(ActionItem, fold.redact_each(item.text for item in ledger.open_todo[:MOST_POINTS]))),
-        unresolved=tuple(fold.redact_each(error.text[:300] for error in ledger.open_errors[-MOST_POINTS:])),
+        unresolved=tuple(fold.redact_each(error_line(error) for error in ledger.open_errors[-MOST_POINTS:])),
         entities=ledger.files_modified[-MOST_POINTS:],
     )
-
-
-def _command(command: str, exit_code: int | None) -> str:
-    short = " ".join(command.split())[:120]
-    return short if exit_code is None else f"{short} (exit {exit_code})"
