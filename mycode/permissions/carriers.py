@@ -37,12 +37,22 @@ _NAMES = _words(
     " torsocks faketime firejail bwrap rlwrap dbus-run-session xvfb-run entr catchsegv valgrind gdb ssh"
     " npx bunx uvx timeout nice nohup time command builtin stdbuf noglob coproc trap caffeinate arch"
     " setarch linux32 linux64 prlimit setpriv capsh pkexec sg at batch dotenv"
+    " choom start-stop-daemon tmux screen expect mapfile readarray complete compgen bind chronic ts ifne numactl"
+    " cgexec"
 )
 # Programs that run another one behind a word such as `run` or `exec`.
 _RUNNERS = frozenset(
     _words(
         "npm pnpm yarn bun pipx poetry uv pdm hatch rye pixi conda mamba bundle docker podman kubectl direnv"
         " op aws-vault mise asdf nix deno go cargo rustup pyenv rbenv nvm fnm volta"
+    )
+)
+# Programs that do what a text among their arguments or on their input says.
+_READERS = frozenset(
+    _words(
+        "source . eval awk gawk mawk nawk sed gsed perl python python2 python3 pypy pypy3 ruby node deno bun php lua"
+        " tclsh osascript tar bsdtar make gmake vim vi nvim ed ex emacs less man gdb lldb expect rsync scp sftp zip"
+        " crontab"
     )
 )
 CARRIERS = frozenset(_NAMES)
@@ -65,6 +75,17 @@ def unwrapped(part: Part) -> Part:
             break
         words = rest
     return part if words is part.words else structs.replace(part, words=tuple(words))
+
+
+def does_as_told(part: Part) -> bool:
+    """Whether the program may run what some text says: in its words, its input, or the variables in front of it."""
+    name = part.program.rpartition("/")[2]
+    if part.assignments or name in CARRIERS or name in SHELLS or name in _RUNNERS or name in _READERS:
+        return True
+    words = {word.best for word in part.words}
+    if name == "git":
+        return bool(words & {"rebase", "submodule", "bisect", "filter-branch", "-c", "difftool", "mergetool", "config"})
+    return bool(re.match(r"(?:python|ruby|perl|lua|php)[\d.]+|ld-linux|ld\.so", name))
 
 
 def _after_options(words: Sequence[Word], options: str) -> Sequence[Word] | None:
@@ -107,6 +128,11 @@ def carried(part: Part, variables: Mapping[str, str]) -> Iterator[Part]:
                     waiting.append((command, depth + 1))
 
 
+_GIVEN_TEXT = frozenset(
+    _words("eval su script watch parallel trap ssh xargs env entr flock sg npx bunx tmux screen mapfile readarray sudo")
+)
+
+
 def _inside(part: Part, variables: Mapping[str, str]) -> Iterator[Part]:
     if not part.words:
         return
@@ -125,8 +151,10 @@ def _inside(part: Part, variables: Mapping[str, str]) -> Iterator[Part]:
         inner += [structs.replace(part, words=words[at : at + _WINDOW]) for at in range(first, len(words))]
     if name == "find":
         inner += list(_found(part))
-    if name in SHELLS or name in frozenset(_words("eval su script watch parallel trap ssh xargs env entr")):
+    if name in SHELLS or name in _GIVEN_TEXT:
         texts = [word.best for word in words[1:] if re.search(r"[^\w./=:@%+,-]", word.best)]
+        texts += [word.best[2:] for word in words[1:] if re.match(r"-[cS].*\s", word.best)]
+        texts += [word.best.partition("=")[2] for word in words[1:] if re.match(r"--[\w-]+=.*\s", word.best)]
         if name == "eval":
             texts = [" ".join(word.best for word in words[1:])]
         elif name in SHELLS:
@@ -136,7 +164,7 @@ def _inside(part: Part, variables: Mapping[str, str]) -> Iterator[Part]:
                 if re.fullmatch(r"-[a-zA-Z]*c[a-zA-Z]*|--command", words[at].best)
             ]
         elif name == "env":
-            texts += [word.best[2:] for word in words[1:] if word.best.startswith("-S")]
+            texts += [found[1] for word in words[1:] if (found := re.match(r"-\w*?S(.+)", word.best, re.DOTALL))]
         for text in dict.fromkeys(texts):
             inner += parse(text, variables=variables).parts
     if name == "git":

@@ -11,6 +11,7 @@ from mycode.permissions.decide import decide
 from mycode.permissions.paths import look
 from mycode.permissions.places import Places, absolute
 from mycode.permissions.rules import Rules, make_rules, parse_rule
+from mycode.permissions.survey import on_disk
 
 _WRITERS = frozenset({"edit_file", "create_file", "write_file", "apply_patch", "edit", "write"})
 _FETCHERS = frozenset({"fetch", "web_fetch", "webfetch"})
@@ -43,7 +44,14 @@ def check(
     action = _action(tool, subject, places)
     everything = (rules or Rules()) + own
     return decide(
-        action, mode=mode, rules=everything, places=places, look=look, boxed=boxed, network=network
+        action,
+        mode=mode,
+        rules=everything,
+        places=places,
+        look=look,
+        ground=on_disk(),
+        boxed=boxed,
+        network=network,
     )
 
 

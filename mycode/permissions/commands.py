@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import glob
 import re
 from collections.abc import Iterator
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from mycode.core.tools import Decision, Mode, Verdict, VerdictPart
-from mycode.permissions.carriers import CARRIERS, SHELLS, carried, unwrapped
-from mycode.permissions.hard_stops import FORK_BOMB, hard_stop, moved
+from mycode.permissions.carriers import CARRIERS, SHELLS, carried, does_as_told, unwrapped
+from mycode.permissions.ground import Ground
+from mycode.permissions.hard_stops import FORK_BOMB, hard_stop, moved, really
 from mycode.permissions.modes import by_mode
 from mycode.permissions.options import Use
 from mycode.permissions.places import Look, Places, absolute, inside_any
 from mycode.permissions.protected import mentions_protected, protected, secret, secret_under
 from mycode.permissions.rules import Rule, Rules, covered_words, matches_command, matches_path
-from mycode.permissions.shell_grammar import Part, Redirect, Script, Word, parse
+from mycode.permissions.shell_grammar import Part, Redirect, Script, Word, braces_opened, parse
 from mycode.permissions.tables import read_only
 
 
@@ -31,8 +33,10 @@ class _Scene(Struct, frozen=True):
     rules: Rules
     places: Places
     look: Look
+    ground: Ground
     boxed: bool
     network: bool
+    text: str
     script: Script
     variables: dict[str, str]
 
@@ -45,18 +49,20 @@ class _Scene(Struct, frozen=True):
 
 
 def judge_command(
-    text: str, *, mode: Mode, rules: Rules, places: Places, look: Look, boxed: bool, network: bool
+    text: str, *, mode: Mode, rules: Rules, places: Places, look: Look, ground: Ground, boxed: bool, network: bool
 ) -> Verdict:
     """The verdict over a command text, part by part; a rule is offered when exactly one part asks."""
     variables = {"HOME": places.home, "PWD": places.start, "OLDPWD": ""}
     script = parse(text, variables=variables)
-    scene = _Scene(mode, rules, places, look, boxed, network, script, variables)
+    folders = _folders(script, places, look)
+    if any(len(where) > _MOST_FOLDERS for where in folders):
+        script = Script(script.parts, (*script.unclear, "it changes the folder again and again"))
+    scene = _Scene(mode, rules, places, look, ground, boxed, network, text, script, variables)
     unclear = scene.unclear
-    cwd = places.start
-    judged: list[tuple[VerdictPart, str | None]] = []
-    for part in script.parts:
-        judged.append(_judge_part(part, cwd, scene))
-        cwd = moved(unwrapped(part), places, cwd)
+    judged = [
+        min((_judge_part(part, cwd, scene) for cwd in where[:_MOST_FOLDERS]), key=_weight)
+        for part, where in zip(script.parts, folders, strict=True)
+    ]
     if FORK_BOMB.search(text):
         judged.append((VerdictPart(text, "ask", f"{_FRESH}: it starts itself until the machine stands still."), None))
     if not judged:
@@ -69,10 +75,51 @@ _ORDER: dict[Decision, int] = {"deny": 0, "ask": 1, "allow": 2}
 _FRESH = "This needs a fresh yes in every mode"
 
 
+def _weight(judged: tuple[VerdictPart, str | None]) -> tuple[int, bool]:
+    """What is strictest comes first; of several questions the one about what cannot be undone is the one to put."""
+    return _ORDER[judged[0].decision], not judged[0].reason.startswith(_FRESH)
+
+
+_MOST_FOLDERS = 12
+
+
+def _folders(script: Script, places: Places, look: Look) -> list[tuple[str, ...]]:
+    """For each part all folders it may run in: a `cd` may fail, be skipped, or act in a subshell only.
+
+    A program goes up (`..`) from where a link led to, `cd` from the link; both are named.
+    """
+    every: tuple[str, ...] = (places.start,)
+    now = every
+    found = []
+    for at, part in enumerate(script.parts):
+        if part.joint in {";", "||"}:
+            now = every
+        found.append(now)
+        inner = unwrapped(part)
+        if inner.program not in {"cd", "pushd", "chdir"}:
+            continue
+        to = tuple(dict.fromkeys(name for cwd in now for name in _both(moved(inner, places, cwd), look)))
+        after = script.parts[at + 1].joint if at + 1 < len(script.parts) else ""
+        direct = all(word.value in {"cd", "command", "builtin", "time", "-p"} for word in part.words[:-1])
+        if script.unclear or (at == 0 and direct and after != "|" and all(look(one).kind == "folder" for one in to)):
+            every = now = to
+        elif direct and part.joint in {"", ";", "&&"} and after == "&&":
+            now = to
+            every = tuple(dict.fromkeys((*every, *to)))
+        else:
+            every = now = tuple(dict.fromkeys((*every, *to)))
+        if len(every) > _MOST_FOLDERS:
+            every = now = every[: _MOST_FOLDERS + 1]
+    return found
+
+
+def _both(path: str, look: Look) -> tuple[str, str]:
+    return path, look(path).path
+
+
 def _together(judged: list[tuple[VerdictPart, str | None]], unclear: str | None) -> Verdict:
     parts = tuple(part for part, _ in judged)
-    # Of several questions the one about what cannot be undone is the one to put.
-    worst = min(parts, key=lambda part: (_ORDER[part.decision], not part.reason.startswith(_FRESH)))
+    worst = min(judged, key=_weight)[0]
     asking = [offer for part, offer in judged if part.decision == "ask"]
     offer = asking[0] if worst.decision == "ask" and len(asking) == 1 and unclear is None else None
     reason = worst.reason
@@ -99,13 +146,16 @@ def _judge_part(part: Part, cwd: str, scene: _Scene) -> tuple[VerdictPart, str |
     if mode == "plan" and (looks is None or writes or scene.unclear is not None):
         return says("deny", by_mode(mode)[1])
     for command in commands:
-        if (stop := hard_stop(command, places, cwd)) is not None:
+        if (stop := hard_stop(_with_matches(command, cwd, scene), places, cwd, scene.look)) is not None:
             return says("ask", f"{_FRESH}: {stop}.")
     if (why := _protected(part, commands, looks, cwd, scene)) is not None:
         return says("ask", why)
     asked = _first_match(rules.ask, commands, cwd, scene)
     if asked is not None:
         return says("ask", f"The rule `{asked.text}` asks.", asked)
+    blind = mode == "bypassPermissions" or (mode == "auto" and scene.boxed)
+    if blind and (why := _may_be_forbidden(commands, scene)) is not None:
+        return says("ask", why)
     if mode == "bypassPermissions":
         return says("allow", by_mode(mode)[1])
     doubt = scene.unclear
@@ -149,6 +199,22 @@ def _first_match(rules: tuple[Rule, ...], commands: list[Part], cwd: str, scene:
     return None
 
 
+def _may_be_forbidden(commands: list[Part], scene: _Scene) -> str | None:
+    """Why a mode that asks nothing asks: a program that a rule forbids may be run in a way that cannot be read."""
+    specs = [rule.spec.split() for rule in scene.rules.deny if rule.family == "shell" and rule.spec]
+    names = [re.escape(spec[0].removesuffix(":*")) for spec in specs if spec and "*" not in spec[0].removesuffix(":*")]
+    if not names:
+        return None
+    if any(command.words and command.words[0].value is None and command.words[0].text for command in commands):
+        return "Which program it runs is not known before, and rules forbid some."
+    told = any(does_as_told(one) for one in (*scene.script.parts, *commands))
+    told = told or "it defines a function" in scene.script.unclear or re.search(r"`|\$[({]", scene.text) is not None
+    said = None
+    for reading in (scene.text, re.sub(r"`[^`]*`|\$\([^()]*\)|\$\{[^{}]*\}|\$\w", "", scene.text)):
+        said = said or re.search(rf"(?<![\w-])(?:{'|'.join(names)})(?![\w-])", re.sub(r"[\"'\\]", "", reading))
+    return f"It may run {said[0]}, which a rule forbids." if told and said else None
+
+
 def _touched(command: Part, rule: Rule, cwd: str, scene: _Scene) -> Iterator[str]:
     """Paths that the command may touch in the way the rule is about; links are followed."""
     words = [redirect.target for redirect in command.redirects if redirect.target is not None]
@@ -157,22 +223,54 @@ def _touched(command: Part, rule: Rule, cwd: str, scene: _Scene) -> Iterator[str
     if rule.family == "read" or read_only(command) is None:
         words += command.words[1:]
     for word in words:
-        for path in _paths(word, cwd, scene.places):
+        yield from _paths(word, cwd, scene)
+
+
+def _paths(word: Word, cwd: str, scene: _Scene) -> Iterator[str]:
+    """What files a word may name: itself, what follows `=`, `@` or short options; and where links lead from there."""
+    text = word.best
+    if not text or len(text) > 4096 or "\0" in text:
+        return
+    pieces = []
+    for opened in braces_opened(text):
+        pieces += [opened, *re.split(r"[=@:,]", opened)[1:]]
+        if re.match(r"-[A-Za-z]..", opened):
+            pieces += [opened[at:] for at in range(2, min(len(opened), 9))]
+    home = scene.places.home
+    for piece in dict.fromkeys(pieces):
+        if not piece or piece.startswith("-"):
+            continue
+        piece = _own_home(piece, home)
+        found = [absolute(piece, cwd, home)]
+        if ".." in piece:
+            found.append(really(piece, cwd, home, scene.look))
+        if (word.glob or word.value is None) and re.search(r"[*?\[]", piece):
+            found += scene.ground.matches(absolute(piece, glob.escape(cwd), glob.escape(home))) or ()
+        for path in found:
             yield path
             yield scene.look(path).path
 
 
-def _paths(word: Word, cwd: str, places: Places) -> Iterator[str]:
-    """What file a word may name: itself, or what follows `=`, `@` or a one-letter option."""
-    text = word.best
-    if not text or len(text) > 4096 or "\0" in text:
-        return
-    pieces = [text, *re.split(r"[=@:,]", text)[1:]]
-    if re.match(r"-[A-Za-z]..", text):
-        pieces.append(text[2:])
-    for piece in dict.fromkeys(pieces):
-        if piece and not piece.startswith("-"):
-            yield absolute(piece, cwd, places.home)
+def _own_home(piece: str, home: str) -> str:
+    """`~me/x` as `~/x`, where the name is that of the home folder."""
+    name = piece[1:].partition("/")[0]
+    return "~" + piece[1 + len(name) :] if piece.startswith("~") and name == home.rpartition("/")[2] else piece
+
+
+def _with_matches(part: Part, cwd: str, scene: _Scene) -> Part:
+    """The part with the names that its patterns stand for at the end."""
+    home = scene.places.home
+    found = [
+        path
+        for word in part.words[1:]
+        if (word.glob or word.value is None) and re.search(r"[*?\[]", word.best)
+        for path in (scene.ground.matches(absolute(word.best, glob.escape(cwd), glob.escape(home))) or ())[:200]
+    ]
+    if not found or part.program.rpartition("/")[2] not in {"rm", "mv", "chmod", "chown", "chgrp", "shred", "tar"}:
+        return part
+    if part.program.endswith("mv"):
+        return structs.replace(part, words=(part.words[0], *(Word(path, path) for path in found), *part.words[1:]))
+    return structs.replace(part, words=(*part.words, *(Word(path, path) for path in found)))
 
 
 def _allows(rule: Rule, part: Part, inner: Part, places: Places) -> bool:
@@ -237,11 +335,49 @@ def _against_looking(part: Part, inner: Part, looks: Use, cwd: str, scene: _Scen
         if redirect.writes or redirect.target is None:
             return f"It writes to {redirect.target.best if redirect.target else 'a file'}."
         shows.append(redirect.target)
-    if inner.program == "git" and any(unwrapped(one).program in {"cd", "pushd"} for one in scene.script.parts):
-        return "It goes to another folder first, where git may run what that repository says."
+    if looks.folder is not None:
+        cwd = absolute(looks.folder.best, cwd, scene.places.home)
+    if inner.program == "git" and (why := _against_git(cwd, scene)) is not None:
+        return why
+    if looks.steered and (why := _steered(inner.program, looks.steered, cwd, scene)) is not None:
+        return why
+    for word in looks.follows:
+        leads = scene.ground.links(absolute(word.best, cwd, scene.places.home))
+        if leads is None:
+            return f"{word.best} holds more than can be looked at, and links in it would be followed."
+        for path in leads:
+            if (why := _against_name(path, f"A link in {word.best}", scene, shown=True)) is not None:
+                return why
     for word, shown in (*((word, True) for word in shows), *((word, False) for word in looks.names)):
         if (why := _against_path(word, cwd, scene, shown=shown)) is not None:
             return why
+    return None
+
+
+def _against_git(cwd: str, scene: _Scene) -> str | None:
+    """Why git is not let look in this folder unasked: it would run what a repository's settings name."""
+    start = scene.places.start
+    own = scene.ground.repository(start)
+    if cwd not in _both(start, scene.look):
+        there = scene.ground.repository(cwd)
+        same = (own and own.root) == (there and there.root)
+        if not same or scene.look(cwd).kind != "folder":
+            return "It goes to another folder first, where git may run what that repository says."
+    if own is not None and own.runs is not None:
+        return f"git would run what the repository names: {own.runs}."
+    return None
+
+
+def _steered(program: str, names: tuple[str, ...], cwd: str, scene: _Scene) -> str | None:
+    """Why even a question about the version may run something of the project."""
+    folder = cwd
+    while inside_any(folder, scene.places.workspace, fold_case=scene.places.fold_case):
+        for name in names:
+            if found := scene.ground.matches(f"{glob.escape(folder)}/{name}"):
+                return f"{found[0].rpartition('/')[2]} may say which {program} runs, or what it loads first."
+        if folder == "/":
+            break
+        folder = folder.rpartition("/")[0] or "/"
     return None
 
 
@@ -258,8 +394,26 @@ def _against_path(word: Word, cwd: str, scene: _Scene, *, shown: bool) -> str | 
             return f"{text} may lead out of the project."
         if shown and secret_under(text):
             return f"{text} may name files that hold secrets."
+        quoted = re.search(r"[\"'\\]", word.text) is not None and "[" in text
+        start = really(folder, cwd, places.home, scene.look) if word.tilde or folder[0] != "~" else cwd
+        matches = None if quoted else scene.ground.matches(f"{glob.escape(start.rstrip('/'))}/{rest}")
+        if matches is None:
+            return f"{text} stands for more than can be looked at."
+        for path in matches:
+            if (why := _against_name(path, text, scene, shown=shown)) is not None:
+                return why
         text = folder
-    path = absolute(text, cwd, places.home) if word.tilde or not text.startswith("~") else f"{cwd}/{text}"
+    if not word.tilde and text.startswith("~"):
+        text = f"./{text}"
+    for path in dict.fromkeys((absolute(text, cwd, places.home), really(text, cwd, places.home, scene.look))):
+        if (why := _against_name(path, word.best, scene, shown=shown)) is not None:
+            return why
+    return None
+
+
+def _against_name(path: str, text: str, scene: _Scene, *, shown: bool) -> str | None:
+    """Why this one absolute path, spelled as `text`, is not looked at unasked."""
+    places = scene.places
     seen = scene.look(path)
     names = (path, seen.path)
     if shown and seen.kind == "other":
@@ -280,20 +434,18 @@ def _protected(part: Part, commands: list[Part], looks: Use | None, cwd: str, sc
     for redirect in (one for command in commands for one in command.redirects):
         if redirect.target is None or not redirect.writes or not _opens(redirect):
             continue
-        for path in _paths(redirect.target, cwd, scene.places):
-            for name in (path, scene.look(path).path):
-                if why := protected(name, scene.places):
-                    return f"{redirect.target.best} is protected: {why}."
+        for name in _paths(redirect.target, cwd, scene):
+            if why := protected(name, scene.places):
+                return f"{redirect.target.best} is protected: {why}."
     if looks is not None:
         return None
     for command in commands:
         if not command.words or read_only(unwrapped(command)) is not None:
             continue
         for word in command.words[1:]:
-            for path in _paths(word, cwd, scene.places):
-                for name in (path, scene.look(path).path):
-                    if why := protected(name, scene.places, by_shell=True):
-                        return f"{word.best} is protected: {why}."
+            for name in _paths(word, cwd, scene):
+                if why := protected(name, scene.places, by_shell=True):
+                    return f"{word.best} is protected: {why}."
             if re.search(r"\s|[(;]", word.best) and (place := mentions_protected(word.best)):
                 return f"It names the protected place {place}."
     if scene.unclear is not None and (place := mentions_protected(part.text)):
@@ -317,10 +469,9 @@ def _against_the_box(commands: list[Part], cwd: str, scene: _Scene) -> str | Non
             return f"{command.program} uses the network, which the sandbox lets through."
         words = [*command.words[1:], *(one.target for one in command.redirects if one.target is not None)]
         for word in words:
-            for path in _paths(word, cwd, scene.places):
-                for name in (path, scene.look(path).path):
-                    if why := secret(name, scene.places):
-                        return f"{word.best} needs a yes: {why}."
+            for name in _paths(word, cwd, scene):
+                if why := secret(name, scene.places):
+                    return f"{word.best} needs a yes: {why}."
     return None
 
 

@@ -13,6 +13,7 @@ from msgspec import Struct
 from mycode.core.addresses import Address, read_address
 from mycode.core.tools import Action, Decision, Mode, Verdict, VerdictPart
 from mycode.permissions.commands import judge_command
+from mycode.permissions.ground import Ground
 from mycode.permissions.modes import by_mode
 from mycode.permissions.places import Look, Places, Seen, inside_any, unseen
 from mycode.permissions.protected import own_environment, protected, secret
@@ -26,12 +27,14 @@ def decide(
     rules: Rules,
     places: Places,
     look: Look = unseen,
+    ground: Ground | None = None,
     boxed: bool = False,
     network: bool = False,
 ) -> Verdict:
     """What permissions say of an action.
 
-    `look` tells what is on disk at a path now; without it paths are taken at their word. `boxed` says that shell
+    `look` tells what is on disk at a path now, `ground` what patterns and repositories are; without them paths are
+    taken at their word. `boxed` says that shell
     commands run inside a sandbox, `network` that this sandbox lets them out.
     """
     for text in (action.command or "", action.url or "", *action.reads, *action.writes):
@@ -44,7 +47,14 @@ def decide(
         verdict = _named_tool(action, mode, rules, offer=action.tool)
     elif action.command is not None:
         verdict = judge_command(
-            action.command, mode=mode, rules=rules, places=places, look=look, boxed=boxed, network=network
+            action.command,
+            mode=mode,
+            rules=rules,
+            places=places,
+            look=look,
+            ground=ground or Ground(),
+            boxed=boxed,
+            network=network,
         )
     elif action.url is not None:
         if boxed and not network:

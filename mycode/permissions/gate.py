@@ -59,6 +59,7 @@ class PermissionGate:
 
     def judge(self, action: Action) -> Verdict:
         from mycode.permissions.decide import decide
+        from mycode.permissions.survey import on_disk
 
         verdict = decide(
             action,
@@ -66,6 +67,7 @@ class PermissionGate:
             rules=self.rules,
             places=self.places,
             look=self._look,
+            ground=on_disk(),
             boxed=self._boxed,
             network=self._network,
         )

@@ -6,23 +6,25 @@ import re
 
 from msgspec import structs
 
-from mycode.permissions.places import Places, absolute, components, inside
+from mycode.permissions.places import Look, Places, absolute, components, inside, unseen
 from mycode.permissions.shell_grammar import Part, Word, braces_opened
 
 _DEVICE = re.compile(r"/dev/(?!null$|stdout$|stderr$|stdin$|tty$|fd/|zero$|full$|random$|urandom$|shm/)")
 _ERASERS = re.compile(
-    r"mkfs(?:\..+)?|mke2fs|wipefs|fdisk|sfdisk|cfdisk|gdisk|sgdisk|parted|blkdiscard|hdparm|diskutil|cryptsetup"
+    r"mkfs(?:\..+)?|mke2fs|mkswap|wipefs|fdisk|sfdisk|cfdisk|gdisk|sgdisk|parted|blkdiscard|hdparm|diskutil|cryptsetup"
 )
 _STOPPERS = frozenset({"shutdown", "reboot", "halt", "poweroff", "telinit"})
 _INTERPRETER = re.compile(r"(?:python|pypy|ruby|perl|node|php|lua|deno|bun|awk|gawk)[\d.]*")
 _INLINE_REMOVAL = re.compile(
     r"rm\s+-\w*[rR]\w*\s+[\"']?(?:/|~|\$HOME)[\"'/*\s;)]|(?:rmtree|rmSync|rmdir|rm_rf|remove_tree)\w*\(\s*[\"'](?:/|~)[\"'/*]"
 )
-FORK_BOMB = re.compile(r"([^\s(){};|&]+)\s*\(\)\s*[{(][^}]*\1\s*(?:\||&)[^}]*[})]")
+# Begins where a word begins: tried at each letter of a long word it would take hours.
+FORK_BOMB = re.compile(r"(?<![^\s(){};|&])([^\s(){};|&]+)\s*\(\)\s*[{(][^}]*\1\s*(?:\||&)[^}]*[})]")
 
 
-def hard_stop(part: Part, places: Places, cwd: str) -> str | None:
+def hard_stop(part: Part, places: Places, cwd: str, look: Look = unseen) -> str | None:
     """Why this command is never run without being asked for just now, or None. `cwd` is where it would run."""
+    places = structs.replace(places, cwd=cwd)
     name = part.program.rpartition("/")[2]
     values = [word.best for word in part.words[1:]]
     for redirect in part.redirects:
@@ -55,16 +57,32 @@ def hard_stop(part: Part, places: Places, cwd: str) -> str | None:
     if name == "rm" and recursive and not targets:
         return "it removes folders named by something else"
     if name in {"rm", "srm", "rimraf", "trash", "trash-put", "gio"}:
-        return _first(targets, places, cwd, "it would remove {}", own=True)
-    if name in {"mv", "shred"}:
-        return _first(targets[: max(1, len(targets) - 1)], places, cwd, "it would move away {}", own=True)
+        return _first(targets, places, look, "it would remove {}", own=True)
+    if name == "tar" and "--remove-files" in values:
+        return _first(targets, places, look, "it would remove {}", own=True)
+    if name == "shred":
+        return _first(targets, places, look, "it would destroy {}", own=True)
+    if name == "mv":
+        return _first(targets[: max(1, len(targets) - 1)], places, look, "it would move away {}", own=True)
     if name in {"chmod", "chown", "chgrp", "setfacl", "chattr", "chcon"} and recursive:
-        return _first(targets[1:] or targets, places, cwd, "it would change all rights below {}", own=False)
+        return _first(targets[1:] or targets, places, look, "it would change all rights below {}", own=False)
     if name == "find":
-        return _find(part, places, cwd)
+        return _find(part, places, look)
     if name == "rsync" and any(value.startswith(("--del", "--remove-source")) for value in values):
-        return _first(targets, places, cwd, "it would delete in {}", own=True)
+        return _first(targets, places, look, "it would delete in {}", own=True)
     return None
+
+
+def really(path: str, start: str, home: str, look: Look) -> str:
+    """Where a path leads when `..` goes up from where a link led to, as it does for programs."""
+    at = look(start).path
+    if path == "~" or path.startswith("~/"):
+        at, path = home, path[2:]
+    elif path.startswith("/"):
+        at = "/"
+    for name in path.split("/"):
+        at = absolute("..", at, home) if name == ".." else look(absolute(f"./{name}", at, home)).path
+    return at
 
 
 def moved(part: Part, places: Places, cwd: str) -> str:
@@ -75,13 +93,13 @@ def moved(part: Part, places: Places, cwd: str) -> str:
     return absolute(targets[0].best, cwd, places.home) if targets else places.home
 
 
-def _first(targets: list[Word], places: Places, cwd: str, reason: str, *, own: bool) -> str | None:
+def _first(targets: list[Word], places: Places, look: Look, reason: str, *, own: bool) -> str | None:
     opened = [structs.replace(word, value=None, guess=text) for word in targets for text in braces_opened(word.best)]
-    whole = (_whole(word, places, cwd, own=own) for word in (*targets, *opened))
+    whole = (_whole(word, places, look, own=own) for word in (*targets, *opened))
     return next((reason.format(what) for what in whole if what), None)
 
 
-def _whole(word: Word, places: Places, cwd: str, *, own: bool) -> str | None:
+def _whole(word: Word, places: Places, look: Look, *, own: bool) -> str | None:
     """What everything-at-once the word stands for: root, home, a top-level folder, the project or what holds it."""
     text = word.best
     unknown = word.value is None and not text
@@ -91,12 +109,16 @@ def _whole(word: Word, places: Places, cwd: str, *, own: bool) -> str | None:
         return "a folder that is not known yet"
     if re.fullmatch(r"~[^/]+/?", text) and (word.value is None or word.tilde):
         return "somebody's home folder"
-    path = absolute(text, cwd, places.home)
+    path = absolute(text, places.start, places.home)
     names = components(path)
     # `dir/*` and `dir/.*` and `dir/{*,.*}` take all there is in a folder.
     if names and re.fullmatch(r"[*.?]*\*[*.?]*|\.\[[^\]]*\]\*|\{.*\*.*\}|\[[!^].{0,3}\]\*", names[-1]):
-        path = "/" + "/".join(names[:-1])
-        names = names[:-1]
+        # What is taken lies where a link leads.
+        path = look("/" + "/".join(names[:-1])).path
+        names = components(path)
+    elif ".." in text.split("/"):
+        path = really(text, places.start, places.home, look)
+        names = components(path)
     if not names:
         return "the root of the file system"
     if inside(places.home, path, fold_case=True):
@@ -111,7 +133,7 @@ def _whole(word: Word, places: Places, cwd: str, *, own: bool) -> str | None:
     return None
 
 
-def _find(part: Part, places: Places, cwd: str) -> str | None:
+def _find(part: Part, places: Places, look: Look) -> str | None:
     values = [word.best for word in part.words]
     deletes = "-delete" in values or any(
         value in {"-exec", "-execdir"}
@@ -131,4 +153,4 @@ def _find(part: Part, places: Places, cwd: str) -> str | None:
         re.fullmatch(r"-(?:i?name|i?path|i?regex|size|mtime|mmin|newer\w*|empty|i?wholename|user|atime|ctime)", v)
         for v in values
     )
-    return _first(starts, places, cwd, "it would delete in {}", own=not tested)
+    return _first(starts, places, look, "it would delete in {}", own=not tested)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from msgspec import structs
+
 from mycode.permissions.options import Spec, Use, read_spec, use
 from mycode.permissions.programs import GIT
 from mycode.permissions.shell_grammar import Word
@@ -17,14 +19,21 @@ def _words(text: str) -> tuple[str, ...]:
 
 def _git(words: Sequence[Word]) -> Use | None:
     rest = list(words)
-    while rest and rest[0].value in {"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"}:
-        rest.pop(0)
+    folder: Word | None = None
+    while rest and rest[0].value in {"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "-C"}:
+        if rest.pop(0).value == "-C":
+            if folder is not None or not rest or rest[0].glob or not rest[0].value or rest[0].value.startswith("-"):
+                return None
+            folder = rest.pop(0)
+    if folder is not None:
+        found = _git(rest)
+        return found and structs.replace(found, folder=folder, names=(*found.names, folder))
     if [word.value for word in rest] in (["--version"], ["version"]):
         return Use()
     table = GIT.get(rest[0].value or "") if rest and not rest[0].glob else None
     if table is None:
         return None
-    spec, name, rest = read_spec(table), rest[0].value, rest[1:]
+    spec, rest = read_spec(table), rest[1:]
     values = [word.value or "" for word in rest]
     plain = [value for value in values if not value.startswith("-")]
     match spec.operands:
@@ -32,12 +41,17 @@ def _git(words: Sequence[Word]) -> Use | None:
             found = use(Spec(spec.short, spec.long, "shows", 1000, spec.numbers), rest)
             if found is None:
                 return None
-            # `git diff --no-index` and pathspecs outside read any file; revisions are harmless as paths go.
-            return Use(() if name == "grep" and "--no-index" not in values else found.shows, ())
+            # Pathspecs outside read any file, and so does the part behind the colon of `HEAD:.env`; revisions are
+            # harmless as paths go.
+            behind = [structs.replace(one, value=(one.value or "").partition(":")[2]) for one in found.shows]
+            return Use((*found.shows, *(one for one in behind if one.value)), given=found.given)
+        case "pattern":
+            return use(spec, rest)
         case "listing":
             found = use(Spec(spec.short, spec.long, "text", 1000, spec.numbers), rest)
+            options = values[: values.index("--")] if "--" in values else values
             lists = any(
-                re.match(r"-[a-z]*l|--list|--(?:no-)?contains|--(?:no-)?merged|--points-at", value) for value in values
+                re.match(r"-[a-z]*l|--list|--(?:no-)?contains|--(?:no-)?merged|--points-at", value) for value in options
             )
             return found if found is not None and (lists or not plain) else None
         case "remote":
@@ -143,6 +157,9 @@ def _sed(words: Sequence[Word]) -> Use | None:
         scripts.append(operands.pop(0).value or "")
     if any(word.glob and (word.value or "")[0] in "*?[" for word in operands):
         return None
+    # A script that is a pattern may become the name of a file, which is a script of somebody else.
+    if any(word.glob and word.value in scripts for word in words):
+        return None
     safe = all(
         re.fullmatch(rf"{_SED_COMMAND}(?:;{_SED_COMMAND})*", line) for script in scripts for line in script.split("\n")
     )
@@ -165,7 +182,10 @@ def _awk(words: Sequence[Word]) -> Use | None:
         return None
     program = rest[0].value or ""
     # More than a number, in a pattern or brackets, is no redirect.
-    program = re.sub(r">=?\s*\d[\d.]*(?=\s*(?:\{|\)|&&))", "", program)
+    # What follows a `print` may be one all the same.
+    first, printing, rest_of_it = program.partition("print")
+    first = re.sub(r">=?\s*\d[\d.]*(?=\s*(?:\{|\)|&&|\|\||$))", "", first).replace("||", "")
+    program = first + printing + rest_of_it
     harmless = re.fullmatch(r"[\w\s$,;:.\"'+*/%(){}=!<&^~\[\]\\?#-]*", program)
     forbidden = re.search(
         r"system|getline|close|fflush|func|ENVIRON|ARG|PROCINFO|SYMTAB|FUNCTAB|printf\s*>|<\s*[\"$(]|@", program
@@ -179,29 +199,85 @@ def _awk(words: Sequence[Word]) -> Use | None:
 
 
 def _jq(words: Sequence[Word]) -> Use | None:
+    words = list(words)
+    for option, values in (("--arg", 2), ("--argjson", 2), ("--indent", 1)):
+        while (at := next((at for at, word in enumerate(words) if word.value == option), None)) is not None:
+            taken = words[at + 1 : at + 1 + values]
+            if len(taken) < values or any(word.glob or (word.value or "").startswith("-") for word in taken):
+                return None
+            del words[at : at + 1 + values]
     found = use(
         read_spec(
             "-cCMrjaSsneR --compact-output --color-output --monochrome-output --raw-output"
             " --join-output --ascii-output"
-            " --sort-keys --slurp --null-input --exit-status --raw-input --tab --indent= | pattern"
+            " --sort-keys --slurp --null-input --exit-status --raw-input --tab --unbuffered | pattern"
         ),
         words,
     )
-    filters = [word.value or "" for word in words if not (word.value or "").startswith("-")]
-    unsafe = not filters or re.search(
-        r"\benv\b|\$ENV|\binput_filename|\bimport\b|\binclude\b|\bdebug\b|\bgetpath/", filters[0]
+    plain = [word for word in words if not (word.value or "").startswith("-")]
+    dashed = any(word.value == "--" for word in words)
+    if not plain or dashed or (plain[0].glob and re.search(r"[*?]|\[[^\d\]]", plain[0].text)):
+        return None
+    unsafe = re.search(
+        r"\benv\b|\$ENV|\binput_filename|\bimport\b|\binclude\b|\bmodulemeta\b|\bdebug\b|\bgetpath/",
+        plain[0].value or "",
     )
-    return None if unsafe else found
+    if unsafe or found is None:
+        return None
+    return structs.replace(found, shows=tuple(word for word in found.shows if word is not plain[0]))
 
 
 def _printf(words: Sequence[Word]) -> Use | None:
     values = [word.value or "" for word in words]
-    return Use() if values and not values[0].startswith("-") and "%n" not in values[0] else None
+    if not values or values[0].startswith("-") or "%n" in values[0] or words[0].glob:
+        return None
+    return Use(names=tuple(word for word in words if word.glob or word.tilde))
+
+
+def _echo(words: Sequence[Word]) -> Use | None:
+    """Whatever it is given it says; a pattern or `~` says what is where."""
+    return Use(names=tuple(word for word in words if word.glob or word.tilde))
+
+
+def _ps(words: Sequence[Word]) -> Use | None:
+    """Processes with their arguments, never with their environment.
+
+    Where it cannot read its options in one style it takes all of them for the letters of another, in which `e` is the
+    environment; so only those are let through that it can read.
+    """
+    rest = [word.value or "" for word in words]
+    columns = (
+        r"(?:pid|ppid|pgid|sid|user|uid|args|cmd|comm|command|etime|etimes|time|stat|state|rss|vsz|%cpu|%mem|pcpu|pmem|nice"
+        r"|ni|pri|start|lstart|tty|tt|nlwp|wchan|cputime|size)"
+    )
+    styles: set[str] = set()
+    while rest:
+        value = rest.pop(0)
+        if re.fullmatch(r"-?[aux]+w*f?w*", value):
+            styles.add("letters")
+        elif re.fullmatch(r"-[efFlLHjwyAT]+", value):
+            styles.add("options")
+        elif re.fullmatch(r"--sort=[+-]?" + columns, value) or value in {"--forest", "--no-headers"}:
+            continue
+        elif re.fullmatch(r"(?:-[efA]*o|--format|-o)", value) and rest:
+            styles.add("options")
+            if not re.fullmatch(rf"{columns}=?(?:,{columns}=?)*", rest.pop(0)):
+                return None
+        elif re.fullmatch(rf"--format={columns}(?:,{columns})*", value):
+            continue
+        elif value in {"-p", "--pid", "--ppid"} and rest:
+            if not re.fullmatch(r"\d{1,7}(?:,\d{1,7})*", rest.pop(0)):
+                return None
+        else:
+            return None
+    return Use() if len(styles) < 2 else None
 
 
 def _test(words: Sequence[Word]) -> Use | None:
     """`test` and `[`: files, strings and numbers; not `-v`, which evaluates what it is given."""
     values = [word.value or "" for word in words]
+    if any(word.glob and (word.value or "")[0] in "*?[-" for word in words):
+        return None
     if values[-1:] == ["]"]:
         values.pop()
     flags = {value for value in values if re.fullmatch(r"-[a-zA-Z]+", value)}
@@ -231,6 +307,8 @@ LOOKERS: dict[str, Callable[[Sequence[Word]], Use | None]] = {
     "mawk": _awk,
     "jq": _jq,
     "printf": _printf,
+    "echo": _echo,
+    "ps": _ps,
     "test": _test,
     "[": _test,
     "command": _command,

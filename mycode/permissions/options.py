@@ -16,15 +16,26 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
+_ANY = 1000
+
+
 class Use(Struct, frozen=True):
-    """What a looking command looks at: files it shows the content of, and files it only names or measures."""
+    """What a looking command looks at: files it shows the content of, and files it only names or measures.
+
+    `given` are the options it has; in `follows` are folders in which it goes where links lead. `folder` is where git is
+    sent first. `steered` are names of files beside it that would say which program really runs, or what it loads.
+    """
 
     shows: tuple[Word, ...] = ()
     names: tuple[Word, ...] = ()
+    given: frozenset[str] = frozenset()
+    follows: tuple[Word, ...] = ()
+    folder: Word | None = None
+    steered: tuple[str, ...] = ()
 
 
 class Spec(Struct, frozen=True):
-    """Allowed options. Values: "" a flag, "value" anything, "path" a file to show, "maybe" only behind `=`."""
+    """Allowed options. Values: "" a flag, "value" anything, "path" a file to show, "maybe" one that is attached."""
 
     short: dict[str, str]
     long: dict[str, str]
@@ -35,7 +46,7 @@ class Spec(Struct, frozen=True):
 
 @cache
 def read_spec(text: str) -> Spec:
-    """From the short notation: `-abc` flags, `-n:` with a value, `-f@` with a file, `--x`, `--x=`, `--x?`, `-#`.
+    """From the short notation: `-abc` flags, `-n:` with a value, `-f@` with a file, `-I?`, `--x`, `--x=`, `--x?`, `-#`.
 
     After the bar: what operands are (`shows`, `names`, `text`, `none`, `pattern` = one text, then files), `:1` at most.
     """
@@ -50,11 +61,12 @@ def read_spec(text: str) -> Spec:
         elif option.startswith("--"):
             value = {"=": "value", "@": "path", "?": "maybe"}.get(option[-1], "")
             long[option.rstrip("=@?")] = value
-        elif option[-1] in ":@":
-            short.update(dict.fromkeys(option[1:-1], "value" if option[-1] == ":" else "path"))
+        elif option[-1] in ":@?":
+            value = {":": "value", "@": "path", "?": "maybe"}[option[-1]]
+            short.update(dict.fromkeys(option[1:-1], value))
         else:
             short.update(dict.fromkeys(option[1:], ""))
-    return Spec(short, long, kind, int(most) if most else 1000, numbers)
+    return Spec(short, long, kind, int(most) if most else _ANY, numbers)
 
 
 # Programs that do no harm with any option, so that a file named like one may stand where a star does.
@@ -74,7 +86,7 @@ def use(spec: Spec, words: Sequence[Word], *, any_glob: bool = False) -> Use | N
         if value == "--":
             operands += waiting
             break
-        if word.glob and value[0] in "*?[-":
+        if word.glob and value[0] in "*?[-" and not re.match(r"--[\w-]+=", value):
             if not any_glob or value.startswith("-"):
                 return None
             operands.append(word)
@@ -87,13 +99,14 @@ def use(spec: Spec, words: Sequence[Word], *, any_glob: bool = False) -> Use | N
         if value.startswith("--"):
             name, sign, inline = value.partition("=")
             wanted = spec.long.get(name)
-            if wanted is None or (sign and not wanted) or word.glob:
+            if wanted is None or (sign and not wanted) or re.search(r"[*?\[]", name):
                 return None
             given.add(name)
             if wanted in {"value", "path"}:
                 if not sign and not _takes(waiting):
                     return None
-                argument = Word(inline, inline) if sign else waiting.pop(0)
+                # A pattern behind `--x=` becomes options of that name, or nothing.
+                argument = Word(inline, inline, glob=word.glob) if sign else waiting.pop(0)
                 if wanted == "path":
                     shows.append(argument)
             continue
@@ -101,9 +114,11 @@ def use(spec: Spec, words: Sequence[Word], *, any_glob: bool = False) -> Use | N
         while letters:
             letter, letters = letters[0], letters[1:]
             wanted = spec.short.get(letter)
-            if wanted is None or wanted == "maybe" or word.glob:
+            if wanted is None or word.glob:
                 return None
             given.add("-" + letter)
+            if wanted == "maybe":
+                break
             if wanted:
                 if not letters and not _takes(waiting):
                     return None
@@ -111,25 +126,27 @@ def use(spec: Spec, words: Sequence[Word], *, any_glob: bool = False) -> Use | N
                 letters = ""
                 if wanted == "path":
                     shows.append(argument)
-    if len(operands) > spec.most:
+    # A pattern may stand for any number of names, and where one is read another may be written.
+    if len(operands) > spec.most or (spec.most < _ANY and any(word.glob for word in operands)):
         return None
+    options = frozenset(given)
     match spec.operands:
         case "none":
-            return None if operands else Use(tuple(shows))
+            return None if operands else Use(tuple(shows), given=options)
         case "text":
-            return Use(tuple(shows), tuple(word for word in operands if word.glob or word.tilde))
+            return Use(tuple(shows), tuple(word for word in operands if word.glob or word.tilde), options)
         case "plus":
-            return Use(tuple(shows)) if all((word.value or "").startswith("+") for word in operands) else None
-        case "ps":
-            harmless = all(re.fullmatch(r"[auxfw]+", word.value or "") for word in operands)
-            return Use() if harmless and not any("env" in (word.value or "") for word in words) else None
+            plus = all((word.value or "").startswith("+") for word in operands)
+            return Use(tuple(shows), given=options) if plus else None
         case "names":
-            return Use(tuple(shows), tuple(operands))
+            return Use(tuple(shows), tuple(operands), options)
         case "pattern":
-            files = operands if given & {"-e", "-f", "--regexp", "--file", "--files"} else operands[1:]
-            return Use((*shows, *files))
+            sought = not options & {"-e", "-f", "--regexp", "--file", "--files"}
+            # The shell puts names in the place of the text that is sought, too.
+            files = [word for at, word in enumerate(operands) if at or not sought or word.glob or word.tilde]
+            return Use((*shows, *files), given=options)
         case _:
-            return Use((*shows, *operands))
+            return Use((*shows, *operands), given=options)
 
 
 def _takes(waiting: Sequence[Word]) -> bool:

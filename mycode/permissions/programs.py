@@ -63,7 +63,7 @@ PROGRAMS: dict[str, str] = {
     "expand": "-i -t: | shows",
     "unexpand": "-a -t: | shows",
     "column": "-tJxen -scoNHRdOETW: --table --separator= --output-separator= --json | shows",
-    "diff": "-abBcdeEiIlnNpPqrstTuwyZ -CFILSUWxX: --normal --brief --report-identical-files --context?"
+    "diff": "-abBcdeEiIlnNpPqrstTuwyZ -CFILSUWx: -X@ --normal --brief --report-identical-files --context?"
     " --unified? --side-by-side"
     " --width= --left-column --suppress-common-lines --show-c-function --show-function-line= --label= --expand-tabs"
     " --initial-tab --recursive --no-dereference --new-file --exclude= --ignore-case --ignore-tab-expansion"
@@ -101,7 +101,6 @@ PROGRAMS: dict[str, str] = {
     "basename": "-az -s: --multiple --suffix= --zero | text",
     "dirname": "-z --zero | text",
     "pwd": "-LP | none",
-    "echo": "-neE | text",
     "true": "| text",
     "false": "| text",
     ":": "| none",
@@ -118,9 +117,8 @@ PROGRAMS: dict[str, str] = {
     "hostname": "-fsdiI | none",
     "uptime": "-ps --pretty --since | none",
     "free": "-bkmghltvw --human --si --total --wide | none",
-    "date": "-uRI --utc --universal --rfc-email --iso-8601? --rfc-3339= -d: --date= | plus",
+    "date": "-uR -I? --utc --universal --rfc-email --iso-8601? --rfc-3339= -d: --date= | plus",
     "cal": "-135jmsy -ABn: | text",
-    "ps": "-aAcdefFHjlLmMNTvVwxyZ -CGgopstuU: --forest --no-headers --sort= --pid= --ppid= --format= | ps",
     "which": "-as --all | text",
     "type": "-aftpP | text",
     "whereis": "-bms | text",
@@ -191,13 +189,13 @@ GIT: dict[str, str] = {
     "rev-list": "-n: --max-count= --count --all --oneline --since= --until= --author= --merges --no-merges"
     " --first-parent --reverse"
     " --objects --parents --left-right --branches? --tags? -# | revs",
-    "ls-files": "-cdmoiksuztvf -xX: --cached --deleted --modified --others --ignored --stage --unmerged"
+    "ls-files": "-cdmoiksuztvf -x: -X@ --cached --deleted --modified --others --ignored --stage --unmerged"
     " --killed --exclude="
     " --exclude-standard --error-unmatch --full-name --abbrev? --deduplicate --eol | revs",
     "ls-tree": "-drtlz --long --name-only --name-status --object-only --full-name --full-tree --abbrev?"
     " --format= | revs",
     "cat-file": "-tspe --batch-check? | revs",
-    "blame": "-bcefklnpstwCM -LS: --root --show-stats --porcelain --line-porcelain --incremental"
+    "blame": "-bcefklnpstwCM -L: -S@ --root --show-stats --porcelain --line-porcelain --incremental"
     " --date= --abbrev= | revs",
     "annotate": "-L: | revs",
     "describe": "--all --tags --long --always --dirty? --abbrev= --match= --exclude= --exact-match"
@@ -214,11 +212,11 @@ GIT: dict[str, str] = {
     "diff-tree": _GIT_DIFF.replace("-# | revs", "") + " -rtmcs --root --no-commit-id --pretty? -# | revs",
     "diff-files": _GIT_DIFF,
     "diff-index": _GIT_DIFF,
-    "grep": "-aciEFGHhIlLnopPqrvwW -ABCmef: --cached --untracked --no-index --ignore-case"
+    "grep": "-aciEFGHhIlLnopPqrvwW -ABCme: -f@ --cached --untracked --no-index --ignore-case"
     " --word-regexp --invert-match --line-number"
     " --column --files-with-matches --name-only --files-without-match --count --extended-regexp --fixed-strings"
     " --perl-regexp --break --heading --show-function --function-context --context= --and --or --not --all-match"
-    " --max-depth= --only-matching --color? --no-color --full-name --quiet -# | revs",
+    " --max-depth= --only-matching --color? --no-color --full-name --quiet -# | pattern",
     "branch": "-arvil --all --remotes --list --verbose --show-current --merged? --no-merged? --contains?"
     " --no-contains?"
     " --points-at= --sort= --format= --column? --no-column --color? --no-color --abbrev= --ignore-case | listing",
@@ -261,4 +259,27 @@ VERSION_ONLY: dict[str, list[list[str]]] = {
     "lua": [["-v"]],
     "tmux": [["-V"]],
     "openssl": [["version"]],
+}
+
+# Files beside a command that say which version of it runs or what it loads first, even if asked for its version.
+STEERED: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("cargo", "rustc", "rustup"), ("rust-toolchain", "rust-toolchain.toml")),
+    "yarn": (".yarnrc", ".yarnrc.yml", "package.json"),
+    "pnpm": (".pnpmfile.cjs", ".npmrc", "package.json"),
+    "bun": ("bunfig.toml",),
+    "bundle": ("Gemfile", ".bundle"),
+    "composer": ("composer.json",),
+    "mvn": (".mvn",),
+    "gradle": ("gradle.properties",),
+    "sbt": (".sbtopts", ".jvmopts", "project"),
+    "dotnet": ("global.json",),
+    "stack": ("stack.yaml",),
+    "swift": (".swift-version",),
+    "terraform": (".terraform", "*.tf"),
+    "tox": ("toxfile.py", "tox.ini", "pyproject.toml", "setup.cfg"),
+    "nox": ("noxfile.py",),
+    "poetry": ("poetry.toml", "pyproject.toml"),
+    "pdm": (".pdm-plugins", "pdm.toml", "pyproject.toml"),
+    "hatch": ("hatch.toml", "pyproject.toml"),
+    "pytest": ("conftest.py", "test*/conftest.py", "pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg", "py*.toml"),
 }

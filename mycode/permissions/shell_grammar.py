@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
+from mycode.core.patterns import pattern
+
 
 def _words(text: str) -> tuple[str, ...]:
     """Long lists of names read better as text."""
@@ -60,12 +62,16 @@ class Redirect(Struct, frozen=True):
 
 
 class Part(Struct, frozen=True):
-    """One simple command: its text, the assignments in front of it, its words (program first), its redirects."""
+    """One simple command: its text, the assignments in front of it, its words (program first), its redirects.
+
+    `joint` is the operator in front of it, where the strict reader saw it: `;` for a newline too.
+    """
 
     text: str
     words: tuple[Word, ...] = ()
     assignments: tuple[tuple[str, Word], ...] = ()
     redirects: tuple[Redirect, ...] = ()
+    joint: str = ""
 
     @property
     def program(self) -> str:
@@ -94,11 +100,18 @@ def parse(text: str, *, variables: Mapping[str, str] | None = None) -> Script:
 
 
 def braces_opened(text: str) -> list[str]:
-    """`{a,b}` as the words it becomes; other text as it is. One level is enough to be recognised."""
-    found = re.fullmatch(r"([^{}]*)\{([^{}]*,[^{}]*)\}([^{}]*)", text)
-    if found is None:
-        return [text]
-    return [found[1] + choice + found[3] for choice in found[2].split(",")]
+    """`{a,b}` as the words it becomes, inner braces first; other text as it is. At most some two hundred words."""
+    words = [text]
+    for _ in range(8):
+        opened: list[str] = []
+        for word in words:
+            found = re.search(r"\{([^{}]*,[^{}]*)\}", word) if len(words) < 200 and len(word) < 4000 else None
+            choices = found[1].split(",") if found else []
+            opened += [word[: found.start()] + choice + word[found.end() :] for choice in choices] if found else [word]
+        if opened == words:
+            break
+        words = list(dict.fromkeys(opened))
+    return words
 
 
 def _too_many(parts: tuple[Part, ...]) -> str:
@@ -124,18 +137,20 @@ def _read_plain(text: str) -> Script | None:
     redirects: list[Redirect] = []
     start = at = 0
     open_operator = False
+    joint = ""
 
     def close(end: int) -> bool:
-        nonlocal open_operator
+        nonlocal open_operator, joint
         if not words:
             return not redirects
         part = _simple_command(text[start:end].strip(), words, redirects)
         if part is None:
             return False
-        parts.append(part)
+        parts.append(structs.replace(part, joint=joint) if joint else part)
         words.clear()
         redirects.clear()
         open_operator = False
+        joint = ";"
         return True
 
     while at < len(text):
@@ -161,6 +176,7 @@ def _read_plain(text: str) -> Script | None:
                 return None
             at = start = operator.end()
             open_operator = open_operator if sign == "\n" else sign != ";"
+            joint = joint if sign == "\n" else sign
             continue
         redirect = _REDIRECT.match(text, at)
         if redirect:
@@ -205,6 +221,9 @@ def _plain_redirect(text: str, found: re.Match[str]) -> tuple[Redirect, int] | N
         copied = re.compile(r"[0-9](?![^\s;|&])").match(text, at)
         if copied:
             return Redirect(">&", None), copied.end()
+        if re.compile(r"[ \t]*[\w./+](?:[\w./+-]*[\w./+])?(?![^\s;|&<>])").match(text, at) is None:
+            # `>&-` closes and ends there, and quotes are taken off twice.
+            return None
     while at < len(text) and text[at] in " \t":
         at += 1
     read = _plain_word(text, at) if at < len(text) else None
@@ -238,15 +257,22 @@ def _plain_word(text: str, at: int) -> tuple[Word, int] | None:
                 return None
             value.append(text[at + 1])
             at += 2
-        elif text.startswith("{}", at):
-            value.append("{}")
-            at += 2
+        elif char == "{":
+            # `{}` is itself, and so is what stands in braces behind `@` or `^`, as git writes it: `stash@{0}`.
+            closed = _braces().match(text, at)
+            if closed is None or (closed[0] != "{}" and (at == start or text[at - 1] not in "@^")):
+                return None
+            value.append(closed[0])
+            at = closed.end()
         elif char == "~":
             following = text[at + 1 : at + 2]
             if at == start:
                 if following not in {"", "/", " ", "\t", "\n", ";", "|", "&"}:
                     return None
                 tilde = True
+            elif text[at - 1] in "=:":
+                # The shell puts the home folder in there too, when a name stands before it.
+                return None
             value.append(char)
             at += 1
         elif char in _BARE or char in _GLOB or (char == "!" and at > start) or (char == "#" and at > start):
@@ -263,9 +289,16 @@ def _plain_word(text: str, at: int) -> tuple[Word, int] | None:
     if at == start:
         return None
     raw = text[start:at]
+    if text[at : at + 1] in {"<", ">"} and raw.isdecimal():
+        # A stream of a high number, or a word if the number is too high.
+        return None
     if raw in {"[", "]"}:
         glob = False
     return Word(raw, "".join(value), glob=glob, tilde=tilde), at
+
+
+def _braces() -> re.Pattern[str]:
+    return pattern(r"\{[\w/-]*\}")
 
 
 def _double_quoted(text: str, at: int) -> tuple[str, int] | None:
@@ -381,6 +414,8 @@ class _Reader:
             elif current.type in {"variable_assignment", "variable_assignments"}:
                 self._assignment(current)
                 around = ()
+            elif current.type == "for_statement":
+                self._loop(current)
             waiting.extend((child, around) for child in reversed(current.children))
 
     def _command(self, node: Node, redirects: tuple[Redirect, ...]) -> None:
@@ -403,6 +438,14 @@ class _Reader:
         nodes = node.children if node.type == "variable_assignments" else [node]
         pairs = [pair for child in nodes for pair in self._pairs(child)]
         self.parts.append(Part(self._text(node), assignments=tuple(pairs)))
+
+    def _loop(self, node: Node) -> None:
+        """The variable of a loop is any of its values; braces say so."""
+        name = next((self._text(child) for child in node.children if child.type == "variable_name"), "")
+        fields = [child for at, child in enumerate(node.children) if node.field_name_for_child(at) == "value"]
+        values = [self._word(child).best for child in fields]
+        if name and values:
+            self._variables[name] = values[0] if len(values) == 1 else "{" + ",".join(values) + "}"
 
     def _pairs(self, node: Node) -> list[tuple[str, Word]]:
         name, sign, value = self._text(node).partition("=")
@@ -458,7 +501,12 @@ class _Reader:
             default = re.search(r":[-=+](.*)\}", self._text(node))
             known = self._variables.get(name[0] if name else "", "")
             return known or (default[1] if default else "")
-        if node.type in {"command_substitution", "process_substitution", "arithmetic_expansion"}:
+        if node.type == "command_substitution":
+            inner = self._text(node).strip('$()`" \t\n')
+            if inner in {"pwd", "git rev-parse --show-toplevel"}:
+                return self._variables.get("PWD", "")
+            return inner[5:] if re.fullmatch(r"echo [\w./~-]+", inner) else ""
+        if node.type in {"process_substitution", "arithmetic_expansion"}:
             return ""
         return "".join(self._guess(child) for child in node.children)
 
@@ -493,6 +541,7 @@ def _ansi_c(text: str) -> str:
 def _pieces(text: str, seen: set[str]) -> Iterator[Part]:
     """The text cut at everything that may separate commands, quotes taken off: a crude second opinion."""
     pieces = re.split(r"[;&|\n\r()`{}<>]+|\$\(", text)
+    pieces += [" ".join(braces_opened(word)) for word in re.findall(r"\S*\{\S*\}\S*", text[:10_000])]
     # `{a,b}` is a command of two words.
     pieces += [found[1].replace(",", " ") for found in re.finditer(r"\{([^{}\s]{1,999})\}", text)]
     for piece in pieces[:2000]:

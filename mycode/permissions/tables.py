@@ -6,10 +6,12 @@ that is given by path is not the one in the table.
 
 from __future__ import annotations
 
+from msgspec import structs
+
 from mycode.permissions.lookers import LOOKERS
 from mycode.permissions.options import ANY_GLOB, Use, read_spec, use
-from mycode.permissions.programs import PROGRAMS, VERSION_ONLY
-from mycode.permissions.shell_grammar import Part
+from mycode.permissions.programs import PROGRAMS, STEERED, VERSION_ONLY
+from mycode.permissions.shell_grammar import Part, Word
 
 
 def read_only(part: Part) -> Use | None:
@@ -24,6 +26,20 @@ def read_only(part: Part) -> Use | None:
     if (special := LOOKERS.get(name)) is not None:
         return special(words)
     if name in VERSION_ONLY and [word.value for word in words] in VERSION_ONLY[name]:
-        return Use()
+        return Use(steered=STEERED.get(name, ()))
     table = PROGRAMS.get(name)
-    return None if table is None else use(read_spec(table), words, any_glob=name in ANY_GLOB)
+    found = None if table is None else use(read_spec(table), words, any_glob=name in ANY_GLOB)
+    if found is None or (name == "strings" and any((word.value or "").startswith("@") for word in words)):
+        # The tools of binutils take more words from a file `@name`.
+        return None
+    if found.given & _FOLLOWING.get(name, frozenset()):
+        return structs.replace(found, follows=found.shows or (Word(".", "."),))
+    return found
+
+
+# Options by which a program goes through a folder and reads what links in it lead to.
+_FOLLOWING: dict[str, frozenset[str]] = {
+    **dict.fromkeys(("grep", "egrep", "fgrep"), frozenset({"-R", "--dereference-recursive"})),
+    "rg": frozenset({"-L", "--follow"}),
+    "diff": frozenset({"-r", "--recursive"}),
+}

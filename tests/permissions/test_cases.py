@@ -55,6 +55,9 @@ def _judged(case: Case, world: Path) -> str:
             text = text.replace(sign, str(path))
         return text
 
+    for name, text in case.get("files", {}).items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(put(text))
     for name, target in case.get("links", {}).items():
         (project / name).symlink_to(put(target))
     for name, target in case.get("hardlinks", {}).items():
