@@ -48,7 +48,11 @@ def _folds_case(folder: Path) -> bool:
     """Whether names that differ in case only are one file here; macOS says so by habit, others are asked."""
     try:
         resolved = folder.resolve()
-        swapped = resolved.with_name(resolved.name.swapcase())
-        return swapped != resolved and swapped.exists() and swapped.samefile(resolved)
+        # A name without letters says nothing; the folder above it may.
+        named = next(place for place in (resolved, *resolved.parents) if place.name.swapcase() != place.name)
+        swapped = named.with_name(named.name.swapcase())
+        return swapped.exists() and swapped.samefile(named)
+    except StopIteration:
+        return sys.platform == "darwin"
     except (OSError, ValueError):
         return sys.platform == "darwin"
