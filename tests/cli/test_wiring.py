@@ -1,5 +1,7 @@
 """A workplace: one session with everything around it, from its first prompt to the day it is gone on with."""
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
@@ -7,9 +9,13 @@ from mycode.cli.chat_services import ChatServices
 from mycode.cli.wiring import Workplace
 from mycode.core.errors import SessionError
 from mycode.core.events import ContextMasked, Event, SummaryFinished, TurnEnded
-from mycode.core.models import ModelInfo
+from mycode.core.messages import ToolCall, ToolResult
+from mycode.core.models import ModelInfo, ModelRequest
 from mycode.core.summaries import MaskEpoch, SummaryRecord
 from mycode.llm.scripted import Failure, Reply, ScriptedModel
+from mycode.render.numbers import tokens
+from mycode.render.panels.audit import audit_panel
+from mycode.render.screen import Canvas
 from tests.cli.conftest import Place
 from tests.support.context_doubles import Script
 from tests.support.script import say
@@ -123,3 +129,78 @@ async def test_a_switch_to_a_model_with_a_smaller_window_fits_and_says_why(
     assert reasons(events) == {"model_switch"}
     assert [event.reason for event in events if isinstance(event, TurnEnded)] == ["done", "done"]
     assert max(sent) < 8_192
+
+
+async def test_old_tool_results_are_masked_told_of_kept_and_given_back_whole(place: Place, workspace: Path) -> None:
+    text = "".join(f"value_{number} = {number}\n" for number in range(700))
+    (workspace / "a.py").write_text(text)
+
+    def answer(request: ModelRequest) -> Reply:
+        if isinstance(request.messages[-1], ToolResult):
+            return Reply("I have read it.")
+        return Reply(calls=(ToolCall("", "read_file", '{"path": "a.py"}'),))
+
+    def model() -> ScriptedModel:
+        return ScriptedModel(answer, ModelInfo("test/scripted", "test", 40_000, 1_000))
+
+    here = place(model(), settings=("context.precompute.enabled=false",))
+    events: list[Event] = []
+    while not any(isinstance(event, ContextMasked) for event in events) and len(events) < 400:
+        events += await ask(here, "read a.py again")
+    masked = next(event for event in events if isinstance(event, ContextMasked))
+    epoch = masked.entry.body
+    assert isinstance(epoch, MaskEpoch)
+    assert epoch.trigger == "ratio"
+    assert (masked.tokens_before, masked.tokens_after) == (epoch.tokens_before, epoch.tokens_after)
+    assert masked.tokens_after < masked.tokens_before // 2
+    assert not any(isinstance(event, SummaryFinished) for event in events)
+
+    first = min(epoch.stubs)
+    assert epoch.stubs[first].startswith("[✓ read_file: File: a.py | Lines: 700 | Type: python")
+    assert epoch.metadata[first]["lines"] == 700
+    assert [entry for entry in here.session.history(audit=True) if entry.body == epoch] == [masked.entry]
+    assert here.session.usage().masked == len(epoch.stubs)
+    assert "value_699 = 699" in here.session.expand(f"m{first}")
+    again = place(model(), resume=await leave(here))
+    sent = {message.text for message in again.context.fit()}
+    assert set(epoch.stubs.values()) <= sent
+    assert again.session.usage().masked == len(epoch.stubs)
+    await leave(again)
+
+
+async def test_the_audit_tells_every_change_of_the_view_who_made_it_and_what_it_brought(place: Place) -> None:
+    here = place(scripted(200_000, 2_000))
+    await ask(here, *(f"prompt {number}" for number in range(8)))
+    session = here.session
+    session.drop([2])
+    session.restore([2])
+    session.shrink([4])
+    session.pin("m1")
+    pin = session.pin("use tabs").entry.seq
+    session.unpin("2")
+    events = [event async for event in session.summarize(strategy="rules")]
+    record = next(event.entry for event in events if isinstance(event, SummaryFinished))
+    session.undo()
+    rows = list(session.history(audit=True))
+    shown = Canvas(300, plain=True).text(audit_panel(rows, width=300, plain_text=True)).splitlines()
+    told = [line.split(maxsplit=3)[3] for line in shown if line]
+    changes = [text for text in told if "message " not in text.split(",")[0] and "turn" not in text.split(",")[0]]
+    size = {entry.seq: tokens(entry.tokens) for entry in rows}
+    body = record.body
+    assert isinstance(body, SummaryRecord)
+    summary = f"summary of m{body.covers[0]}-m{body.covers[1]} ({len(body.message_ids)} messages), rules, depth 0"
+    before, after = tokens(body.tokens_before), tokens(body.tokens_after)
+    assert [text.rpartition(", sha256 ")[0] for text in changes] == [
+        f"left out m2, by hand, {size[2]} tokens",
+        f"restored m2, by hand, {size[2]} tokens",
+        f"shortened m4, by hand, {size[4]} tokens",
+        "pinned m1: “prompt 0”, by hand",
+        "pinned “use tabs”, by hand",
+        f"undone: row {pin}, pinned “use tabs”, by hand",
+        f"{summary}, by hand, {before} → {after} tokens",
+        f"undone: row {record.seq}, {summary}, by hand, {after} → {before} tokens as of then",
+    ]
+    assert [line.split()[0] + line.rpartition(" ")[2] for line in shown if line] == [
+        f"{entry.seq}{entry.sha256[:12]}" for entry in rows
+    ]
+    await leave(here)

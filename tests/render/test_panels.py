@@ -8,16 +8,17 @@ import pytest
 from msgspec.structs import replace
 from rich.console import RenderableType
 
-from mycode.core.entries import Entry, Grant
 from mycode.core.summaries import ContextUsage, SummaryRecord
 from mycode.core.tools import Question
 from mycode.render.panels.approval import approval_panel, question_panel
+from mycode.render.panels.audit import audit_panel
 from mycode.render.panels.context import Forecast, context_panel, context_short
-from mycode.render.panels.history import audit_panel, history_panel, summaries_panel
+from mycode.render.panels.history import history_panel, summaries_panel
 from mycode.render.panels.summary import summary_panel
 from mycode.render.screen import Canvas
 from tests.support.panel_values import (
     AT,
+    AUDIT,
     COMMAND,
     EDIT,
     HOSTILE,
@@ -42,6 +43,7 @@ PANELS: dict[str, Panel] = {
     "history-full": lambda width, flat: history_panel(
         MESSAGES, SUMMARIES, total=59, width=width, full=True, page=(2, 2), plain_text=flat
     ),
+    "audit": lambda width, flat: audit_panel(AUDIT, width=width, plain_text=flat),
     "summaries": lambda _, flat: summaries_panel(SUMMARIES, plain_text=flat),
     "approval-command": lambda _, flat: approval_panel(COMMAND, plain_text=flat),
     "approval-edit": lambda _, flat: approval_panel(EDIT, plain_text=flat),
@@ -132,16 +134,10 @@ def test_a_preview_says_that_nothing_has_changed() -> None:
     assert shown.startswith("Preview: nothing is changed yet\nStands for: m1-m3\nTokens saved: ~0 (0 → 0)\n")
 
 
-def test_the_audit_names_every_row_of_the_log() -> None:
-    grant = Entry(61, "i", AT, Grant("execute_bash", "git push", "once", "person"))
+def test_an_audit_of_some_rows_leaves_out_what_the_others_would_tell() -> None:
+    shown = Canvas(80, plain=True).text(audit_panel(AUDIT[7:8], width=80, plain_text=True))
 
-    shown = Canvas(100, color=False).text(audit_panel([MESSAGES[0], SUMMARIES[0], grant]))
-
-    assert [line.split(maxsplit=3)[3] for line in shown.strip().splitlines()] == [
-        "message You, 5 tokens,",
-        "summary of m1-m55, hybrid, manual, 0 ids,",
-        "grant",
-    ]
+    assert shown == "\n    63 2025-11-21 04:40:22 left out m56, m58, by hand, sha256 3f2a9c0d51e7\n"
 
 
 def test_a_question_numbers_its_options_and_reveals_what_hides() -> None:

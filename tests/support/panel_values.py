@@ -1,15 +1,21 @@
 """The values that panel tests show: one context, one summary, one short history, with hostile text among them."""
 
-from mycode.core.entries import Entry
+from msgspec.structs import replace
+
+from mycode.core.entries import Checkpoint, Entry, Grant, Note, Unknown
 from mycode.core.messages import AssistantMessage, ToolCall, ToolResult, UserMessage
 from mycode.core.summaries import (
     Category,
     CommandRun,
     ContextUsage,
+    Drop,
     ErrorSeen,
+    MaskEpoch,
+    Pin,
     SummaryContext,
     SummaryRecord,
     TriggerDistance,
+    Undo,
     Verification,
 )
 from mycode.core.tools import Action, ApprovalRequest, DiffDisplay, Verdict, VerdictPart
@@ -82,6 +88,30 @@ MESSAGES = (
 )
 
 SUMMARIES = (Entry(60, "h", AT, RECORD),)
+
+_SHA = "3f2a9c0d51e7" + "0" * 52
+AUDIT = (
+    *MESSAGES,
+    Entry(60, "h", AT, replace(RECORD, message_ids=("x",) * 55, trigger="model_switch"), 0, _SHA),
+    Entry(61, "i", AT + 20, MaskEpoch({57: "x", 58: "y"}, 12_400, 4_000, trigger="ratio"), 0, _SHA),
+    Entry(62, "j", AT + 21, MaskEpoch(dict.fromkeys(range(1, 40, 2), "x"), 900, 300), 0, _SHA),
+    Entry(63, "k", AT + 22, Drop((56, 58)), 0, _SHA),
+    Entry(64, "l", AT + 23, Drop((57,), shrink=True), 0, _SHA),
+    Entry(65, "m", AT + 24, Note("restored", {"seqs": [56]}), 0, _SHA),
+    Entry(66, "n", AT + 25, Pin(f"Use tabs. {HOSTILE}"), 0, _SHA),
+    Entry(67, "o", AT + 26, Pin("What about caching?", "message", 56), 0, _SHA),
+    Entry(68, "p", AT + 27, Pin("Never push.", "constraint"), 0, _SHA),
+    Entry(69, "q", AT + 28, Note("unpinned", {"text": f"Use tabs. {HOSTILE}"}), 0, _SHA),
+    Entry(70, "r", AT + 29, Undo(60), 0, _SHA),
+    Entry(71, "s", AT + 30, Undo(63), 0, _SHA),
+    Entry(72, "t", AT + 31, Undo(9), 0, _SHA),
+    Entry(73, "u", AT + 32, replace(RECORD, covers=(1, 59), depth=0, parent_id="r1", strategy="rules"), 0, _SHA),
+    Entry(74, "v", AT + 33, Grant("execute_bash", f"git {HOSTILE}", "always", "person", "Bash(git *)"), 0, _SHA),
+    Entry(75, "w", AT + 34, Checkpoint("abc", 3), 0, _SHA),
+    Entry(76, "x", AT + 35, Note("turn_ended", {"turn": 3, "reason": "done"}), 0, _SHA),
+    Entry(77, "y", AT + 36, Note("model_set", {"model": "openai/gpt-5"}), 0, _SHA),
+    Entry(78, "z", AT + 37, Unknown("{}"), 0, _SHA),
+)
 
 COMMAND = ApprovalRequest(
     "c1",

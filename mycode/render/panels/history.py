@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from mycode.core.entries import Entry, Purge, Purged
+from mycode.core.entries import Entry
 from mycode.core.messages import AssistantMessage, Message, ToolResult, UserMessage
 from mycode.core.summaries import SummaryRecord
 from mycode.core.visible import one_line, plain
@@ -70,12 +70,6 @@ def summaries_panel(summaries: Sequence[Entry], *, plain_text: bool = False) -> 
     return Group(Text(), *parts) if parts else Text("No summaries yet.")
 
 
-def audit_panel(entries: Sequence[Entry]) -> RenderableType:
-    """Every row of the log in one line: what was laid over the conversation, when, and by which rule."""
-    lines = [Text(f"{entry.seq:>6} {clock(entry.at, date=True)} {_kind(entry)}") for entry in entries]
-    return Group(Text(), *lines)
-
-
 def message_text(entry: Entry) -> str:
     """A message as foreign text: what was said, and the calls that were made."""
     body = entry.message
@@ -121,19 +115,3 @@ def _role(message: Message | None) -> str:
         case ToolResult(is_error=failed):
             return "Tool (failed)" if failed else "Tool"
     return "Note"
-
-
-def _kind(entry: Entry) -> str:
-    body = entry.body
-    if isinstance(body, Purged):
-        return f"message {_role(entry.message)}, {tokens(entry.tokens)} tokens, {body.text}"
-    if isinstance(body, Purge):
-        return one_line(body.text, 400)
-    if entry.message is not None:
-        return f"message {_role(entry.message)}, {tokens(entry.tokens)} tokens, {entry.sha256[:12]}"
-    if isinstance(body, SummaryRecord):
-        first, last = body.covers
-        ids = f"{len(body.message_ids)} ids, {body.digest[:12]}"
-        return f"summary of m{first}-m{last}, {body.strategy}, {body.trigger}, {ids}"
-    name = str(getattr(body, "name", ""))
-    return f"{type(body).__name__.lower()} {one_line(name, 60)}".rstrip()

@@ -6,7 +6,8 @@ from rich.text import Text
 
 from mycode.core.visible import plain
 from mycode.render import transcript
-from mycode.render.panels.history import audit_panel, history_panel, summaries_panel
+from mycode.render.panels.audit import audit_panel
+from mycode.render.panels.history import history_panel, summaries_panel
 from mycode.repl.commands.arguments import Arguments, Option, Positional
 from mycode.repl.commands.command import Command, Shell
 
@@ -21,7 +22,8 @@ async def history(shell: Shell, arguments: Arguments) -> None:
         await summaries(shell, arguments)
         return
     if arguments.flag("--audit"):
-        shell.write(audit_panel(list(session.history(audit=True, grep=grep))))
+        rows = list(session.history(audit=True, grep=grep))
+        shell.write(audit_panel(rows, width=canvas.width, plain_text=canvas.plain))
         return
     total = sum(1 for _ in session.history())
     full = arguments.flag("--full")
