@@ -143,14 +143,16 @@ class Snapshots:
         if self._ready:
             return
         try:
-            self._store.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Each by itself: `parents=True` would leave the upper ones to the umask, as git would its files.
+            for folder in (*reversed(self._store.parents), self._store):
+                folder.mkdir(mode=0o700, exist_ok=True)
             if not (self._store / "HEAD").exists():
-                self._git("init", "--quiet")
+                self._git("init", "--quiet", "--shared=0600")
             (self._store / "index.lock").unlink(missing_ok=True)  # of a process that was killed
             info = self._store / "info"
-            info.mkdir(exist_ok=True)
-            (info / "attributes").write_text(_ATTRIBUTES)
-            (info / "exclude").write_bytes(self._excluded())
+            info.mkdir(mode=0o700, exist_ok=True)
+            _write_private(info / "attributes", _ATTRIBUTES.encode())
+            _write_private(info / "exclude", self._excluded())
         except OSError as error:
             message = f"Checkpoints cannot be kept: {error.strerror}."
             raise SessionError(message) from error
@@ -313,6 +315,11 @@ def _scrubbed(env: Mapping[str, str], root: Path, store: Path) -> dict[str, str]
         "GIT_TEMPLATE_DIR": "",
         "LC_ALL": "C",
     }
+
+
+def _write_private(path: Path, data: bytes) -> None:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
+        file.write(data)
 
 
 def _content(path: Path) -> bytes:

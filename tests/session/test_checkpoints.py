@@ -447,3 +447,17 @@ def test_every_state_can_be_reached_from_every_other(
             assert _files(folder) == states[goal]
 
     asyncio.run(story())
+
+
+async def test_what_is_kept_of_the_workspace_is_private_whatever_the_umask(
+    workspace: Path, store: Path, checkpoints: Checkpoints
+) -> None:
+    (workspace / "a").write_text("one")
+    before = os.umask(0)
+    try:
+        await _taken(checkpoints)
+    finally:
+        os.umask(before)
+    modes = {str(path.relative_to(store)): path.stat().st_mode & 0o077 for path in store.rglob("*")}
+    assert modes
+    assert {name: oct(mode) for name, mode in modes.items() if mode} == {}
