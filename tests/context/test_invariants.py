@@ -93,6 +93,44 @@ def test_whatever_a_model_answers_the_view_is_well_formed_and_fits(messages, win
     assert "ghost" not in "".join(m.text for m in chat.manager.view() if isinstance(m, ContextNote))
 
 
+long_answers = st.builds(
+    lambda text, items: json.dumps(
+        {"summary": text * 40, "key_points": items, "decisions": items, "action_items": [{"task": i} for i in items],
+         "unresolved": items, "resolved": ["", "src"]}
+    ),
+    st.text(min_size=1, max_size=120) | st.sampled_from(["Work went on. ", "src/core/models.py was read.\n", "word"]),
+    st.lists(st.text(max_size=300) | st.just("the quick brown fox " * 20), max_size=40),
+)  # fmt: skip
+summaries = st.builds(
+    Summary,
+    strategy=st.sampled_from(["rules", "llm", "hybrid"]),
+    form=st.sampled_from(["selection", "selection", "lines"]),
+    max_summary_tokens=st.sampled_from([50, 70, 120, 300, 1_000, 8_000]),
+    max_share=st.sampled_from([0.05, 0.1, 0.5]),
+    title=st.sampled_from(["", "[{messages} messages]"]),
+)
+
+
+@given(
+    st.lists(histories(), min_size=1, max_size=3),
+    windows,
+    summaries,
+    st.lists(answers | long_answers, min_size=1, max_size=4),
+    st.sampled_from(["", "the parser"]),
+)
+def test_no_summary_is_larger_than_the_settings_allow_whoever_writes_it(parts, window, summary, texts, focus):
+    policy = Policy(summary=summary, masking=Masking(enabled=False))
+    chat = Chat(window, policy=policy, models=[Script(*texts)])
+    for messages in parts:
+        asyncio.run(live(chat, messages))
+        asyncio.run(chat.fold(manual(), keep=2, focus=focus))
+        share = int(summary.max_share * window)
+        # Where there is less room than a notice takes, there is the notice.
+        limit = max(70, min(summary.max_summary_tokens, share))
+        told = [m for m in chat.manager.view() if isinstance(m, ContextNote) and m.source == "summary"]
+        assert all(size((note,)) <= limit for note in told)
+
+
 @given(histories(), windows, policies)
 def test_the_newest_user_message_is_sent_word_for_word(messages, window, policy):
     chat = Chat(window, policy=policy)

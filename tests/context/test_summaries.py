@@ -89,15 +89,50 @@ async def test_fifty_rounds_lose_no_changed_file_no_rule_and_no_open_error(strat
     assert max(sizes[25:]) < 12_000
 
 
-async def test_a_term_of_the_beginning_survives_the_second_summary():
-    chat = Chat(64_000)
+@pytest.mark.parametrize("on_oversize", ["chunk", "trim_oldest", "rule_based"])
+@pytest.mark.parametrize("strategy", ["rules", "llm", "hybrid"])
+async def test_a_term_of_the_beginning_survives_the_second_summary(strategy, on_oversize):
+    policy = Policy(summary=Summary(strategy=strategy), llm=Llm(on_oversize=on_oversize, input_cap=400))
+    model = Script(answer("Modules were looked at."))
+    chat = Chat(64_000, policy=policy, models=[model])
     chat.say("The feature flag is called zebra_mode_v7.", AssistantMessage("Noted: zebra_mode_v7."))
-    chat.turns(6, size=3000)
+    for _ in range(2):
+        chat.turns(6, size=3000)
+        await chat.fold()
+        assert "zebra_mode_v7" in summary_in(chat)
+    if on_oversize == "trim_oldest":
+        assert not any("zebra_mode_v7" in request.messages[0].text for request in model.requests[:1])
+
+
+async def test_what_the_oldest_messages_established_is_told_though_the_model_never_read_them():
+    policy = Policy(summary=Summary(strategy="llm"), llm=Llm(on_oversize="trim_oldest", input_cap=400))
+    model = Script(answer("Modules were looked at."))
+    chat = Chat(64_000, policy=policy, models=[model])
+    work(chat, 4)
+    work(chat, 5)
+    chat.turns(8, size=3000)
     await chat.fold()
-    chat.say("How does zebra_mode_v7 relate to this?", AssistantMessage("zebra_mode_v7 guards it."))
-    chat.turns(6, size=3000)
-    await chat.fold()
-    assert "zebra_mode_v7" in summary_in(chat)
+    read = model.requests[0].messages[0].text
+    told = summary_in(chat)
+    for known in ("src/part_4.py", "src/part_5.py", "bad_5", "strategy_4", "tests/test_4.py::test_it"):
+        assert known not in read
+        assert known in told
+    assert "tests/test_4.py" in next(line for line in told.splitlines() if line.startswith("Passed later: "))
+    assert "bad_4" not in told.partition("Open errors:")[2].partition("\n\n")[0]
+
+
+async def test_what_was_left_out_by_hand_is_not_told_as_a_fact_either():
+    chat = Chat(64_000)
+    chat.say(
+        "The switch is secret_switch_9.", AssistantMessage("I decided to use secret_way_9 instead of the old one.")
+    )
+    chat.turns(8, size=3000)
+    chat.log.write(chat.manager.drop([1, 2]).entry)
+    for _ in range(2):
+        await chat.fold()
+        assert "secret_switch_9" not in summary_in(chat)
+        assert "secret_way_9" not in summary_in(chat)
+        chat.turns(8, size=3000)
 
 
 async def test_what_a_model_makes_up_is_taken_out_and_reported():

@@ -53,7 +53,7 @@ def _in_lines(fold: Fold, must: Sequence[Section]) -> Draft:
     previous = fold.previous
     if previous is not None:
         previous = replace(previous, narrative=previous.narrative.partition(f"\n\n{FROM_LOG}\n")[0])
-    room = max(lines.LEAST, fold.room - fold.count(below))
+    room = fold.room - fold.count(below)
     draft = lines.tell(replace(fold, budget_tokens=room, frame_tokens=0, previous=previous))
     return replace(draft, narrative=draft.narrative + below)
 
