@@ -49,7 +49,7 @@ def read_memory(cwd: Path, *, user_file: Path | None = None) -> Memory:
     """The instruction files from repository root to `cwd`, one per folder (override, AGENTS.md, else CLAUDE.md).
 
     The user's own file comes first, the closest one last. Together at most 32 KiB; what is cut is told in the text.
-    A link of the repository's that leads out of it is not followed: it could name anything.
+    A link of the repository's that leads out of it, or to a file of another kind, is not followed: it could name keys.
     """
     found = [path for path in [user_file] if path is not None and path.is_file()]
     folders = _chain(cwd)
@@ -92,7 +92,12 @@ def _chain(cwd: Path) -> list[Path]:
 def _memory_file(folder: Path, root: Path) -> Path | None:
     files = (folder / name for name in _MEMORY_NAMES)
     inside = Path(os.path.realpath(root))
-    return next((file for file in files if file.is_file() and file.resolve().is_relative_to(inside)), None)
+
+    def counts(file: Path) -> bool:
+        real = file.resolve()
+        return file.is_file() and real.is_relative_to(inside) and real.suffix == ".md"
+
+    return next((file for file in files if counts(file)), None)
 
 
 def _branch(cwd: Path) -> str:

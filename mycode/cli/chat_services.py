@@ -154,14 +154,15 @@ class ChatServices:
     def export(self, path: str, form: str) -> str:
         session = self._place.session
         name = path or f"{_file_name(session.title) or session.id}.{form}"
-        file = (self._place.run.cwd / Path(name).expanduser()).resolve()
-        if file.exists():
+        file = self._place.run.cwd / Path(name).expanduser()
+        if os.path.lexists(file):  # a link to what is not there yet would lead the text elsewhere
             raise InputError(f"{file} exists already; name another file.")
         if form not in _FORMS:
             raise InputError(f"There is no format {form}; choose one of {', '.join(_FORMS)}.")
         text = export_text(self._place.store, session.id, _FORMS[form], redact=redact)
         try:
-            file.write_text(text, encoding="utf-8")
+            with file.open("x", encoding="utf-8") as out:
+                out.write(text)
         except OSError as error:
             raise InputError(f"{file} cannot be written: {error.strerror or error}.") from error
         return str(file)

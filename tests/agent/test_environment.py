@@ -77,3 +77,12 @@ def test_a_repository_that_somebody_else_put_around_the_folder_does_not_count(tm
     assert found == [tmp_path / "shared", tmp_path / "shared/mine"]
     assert repository_root(tmp_path / "shared/plain") is None
     assert repository_root(tmp_path / "shared/mine/deep") == tmp_path / "shared/mine"
+
+
+def test_instructions_are_no_way_to_a_file_of_another_kind(workspace: Path) -> None:
+    _repository(workspace)
+    (workspace / ".env").write_text("KEY=hidden")
+    (workspace / "AGENTS.md").symlink_to(".env")
+    (workspace / "notes.md").write_text("Use tabs.")
+    (workspace / "CLAUDE.md").symlink_to("notes.md")
+    assert read_memory(workspace).text == f"## {workspace / 'CLAUDE.md'}\nUse tabs."
