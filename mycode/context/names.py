@@ -50,14 +50,19 @@ class Use(Struct, gc=False):
     parent: str
 
 
+NEVER = (1 << 31) - 1
+
+
 class Block(Struct, gc=False):
     """The lines of a message in numbers, one for each: its cost, its length, and where what it shows ends in `parts`.
 
-    The cost of a line is 0 once the same line stands in a newer message.
+    `again` is the number of the message in which the same line comes next (of its own, where it came before in it);
+    `NEVER` if it does not.
     """
 
     costs: array[int]
     lengths: bytearray
+    again: array[int]
     ends: array[int]
     parts: array[int]
 
@@ -105,7 +110,7 @@ class Names:
             joined._add(number, passage)
         for text in joined.lines.keys() & self.lines.keys():
             block, place = joined.lines[text]
-            block.costs[place] = 0
+            block.again[place] = 0
         siblings = dict(self.siblings)
         both: dict[str, Use] = {}
         for text, use in joined.uses.items():
@@ -151,7 +156,7 @@ class Names:
 
     def _block(self, number: int, passage: Passage) -> Block:
         lines = self.lines
-        block = Block(array("I"), bytearray(), array("I"), array("I"))
+        block = Block(array("I"), bytearray(), array("i"), array("I"), array("I"))
         shared = HEADER_SHARE * passage.title_cost
         most = LINE_VALUE * LINE_VALUE_BY_ROLE[passage.role] / LONG_LINE
         for place, line in enumerate(passage.lines):
@@ -159,13 +164,14 @@ class Names:
             block.parts.extend(shown(line.names))
             block.ends.append(len(block.parts))
             block.lengths.append(length)
+            block.costs.append(line.cost)
             known = lines.get(line.text)
             if known is not None and known[0] is block:
-                block.costs.append(0)
+                block.again.append(number)
                 continue
+            block.again.append(NEVER)
             if known is not None:
-                known[0].costs[known[1]] = 0
-            block.costs.append(line.cost)
+                known[0].again[known[1]] = number
             lines[line.text] = (block, place)
             # All candidates on a line together are worth at most what it is worth itself, and its own value. So where
             # they cost less than it does, one of them ranks before it, unless the rank is as low as that own value.

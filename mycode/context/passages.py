@@ -17,7 +17,7 @@ from mycode.core.messages import AssistantMessage, Message, ToolCall, ToolResult
 Part = Literal["text", "call", "result"]
 Role = Literal["user", "assistant", "tool"]
 LONGEST_LINE = 400
-_MOST_CHUNKS = 4_000
+_MOST_CHUNKS = 2_000
 """What was found in so many runs of characters is remembered: most come again soon, if at all."""
 
 

@@ -322,11 +322,10 @@ class _Choice:
         for number in self.names.levels[self.level]:
             i, place = number >> PLACES, number & _IN_PASSAGE
             block = blocks[i]
-            cost = block.costs[place]
-            if cost and i < stop:
+            if i < stop <= block.again[place]:
                 shows = block.parts[block.ends[place - 1] if place else 0 : block.ends[place]]
                 value = sum(map(worth, shows), bonuses[i] * block.lengths[place])
-                price = cost + LINE_FEE + HEADER_SHARE * title_costs[i]
+                price = block.costs[place] + LINE_FEE + HEADER_SHARE * title_costs[i]
                 heapq.heappush(heap, (-value / price, (stop - i << PLACES) + place, price))
         self.level += 1
 

@@ -63,12 +63,10 @@ def made(seed: int) -> Iterator[Message]:
 
 
 def small(seed: int) -> Iterator[Message]:
-    """The same with short messages, about fifty tokens each: for sessions of very many messages."""
+    """The same with short results, about 67 tokens to a message: for sessions of very many messages."""
     for message in made(seed):
         if isinstance(message, ToolResult):
-            yield ToolResult(message.call_id, message.text[:230], message.is_error)
-        elif isinstance(message, UserMessage):
-            yield UserMessage(message.text[:200])
+            yield ToolResult(message.call_id, message.text[:330], message.is_error)
         else:
             yield message
 
