@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.program import Program
-from tests.support.script import Answer, say
+from tests.support.script import Answer, call, say
 from tests.support.scripted_server import ScriptedServer, serving
 from tests.support.terminal import Terminal
 
@@ -189,6 +189,34 @@ def test_summaries_history_and_expand_show_what_was_folded(chat: Start) -> None:
         assert "fruit-1-30" in command(terminal, "/expand m2", "END-fruit-1.")
         terminal.send("\x04")
         assert terminal.wait_end() == 0
+
+
+def counting(body: dict[str, Any]) -> Answer:
+    """Counts up by a command when it is asked to."""
+    if body["messages"][-1]["role"] == "tool":
+        return say("END-of-counting.")
+    if "count up" in json.dumps(body["messages"][-1]):
+        return call("execute_bash", {"command": "seq -s, 1 900"})
+    return answering(body)
+
+
+def test_a_summary_and_an_output_kept_whole_are_shown_by_their_handles(chat: Start) -> None:
+    with serving(counting) as server:
+        terminal = chat(server, "--yolo", "--set", "tools.output_limit=1000", "--set", "context.summary.strategy=rules")
+        terminal.send("count up\r")
+        terminal.wait_for("END-of-counting.")
+        terminal.wait_gone("Esc interrupts")
+        results = [m["content"] for m in server.asked[-1].body["messages"] if m["role"] == "tool"]
+        whole = "".join(command(terminal, "/expand t1", "899,900").split())
+        ask(terminal, *range(1, 8))
+        command(terminal, "/summarize", "╰")
+        summary = command(terminal, "/expand s1", "count up")
+        unknown = command(terminal, "/expand t9", "t9")
+    assert "t1" in results[0]
+    assert "449,450,451" not in results[0]
+    assert ",".join(str(number) for number in range(1, 901)) in whole
+    assert "fruit-1" in summary
+    assert "There is no" in unknown
 
 
 FULL = ("--context-window", "6000", "--set", "context.summary.strategy=rules")
