@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Container, Sequence
 from contextlib import aclosing
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -347,25 +347,35 @@ class ContextManager:
                 "This summary cannot be undone: originals under it were purged. /history --audit tells when and why."
             )
             raise InputError(message)
-        names = {SummaryRecord: "summary", MaskEpoch: "masking of old results", Drop: "leaving out of messages"}
-        text = names.get(type(entry.body), "change by hand")
+        text = _undone(entry.body)
         self._folds.forget_prepared()
         self._folds.hope()
-        return self._by_hand(Undo(entry.seq), f"Undone: the last {text}; the view is as it was before it.")
+        return self._by_hand(Undo(entry.seq), f"Undone: {text}; the view is as it was before it.")
 
     def drop(self, seqs: Sequence[int]) -> ContextChanged:
         """Leaves messages out of the view; a mark with their handle stays. The newest user message cannot be."""
         self._check(seqs)
-        return self._by_hand(Drop(tuple(seqs)), f"Left out: {_handles(seqs)}.")
+        news = _others(seqs, self._talk.laid.dropped, "left out already")
+        return self._by_hand(Drop(news), f"Left out: {_handles(news)}.")
 
     def shrink(self, seqs: Sequence[int]) -> ContextChanged:
         """Shows messages as one line each."""
         self._check(seqs)
-        return self._by_hand(Drop(tuple(seqs), shrink=True), f"Shortened: {_handles(seqs)}.")
+        laid = self._talk.laid
+        seen = _others(seqs, laid.dropped, "left out; /context restore shows what was left out")
+        news = _others(seen, laid.shrunk, "shortened already")
+        return self._by_hand(Drop(news, shrink=True), f"Shortened: {_handles(news)}.")
 
     def restore_items(self, seqs: Sequence[int]) -> ContextChanged:
         """Shows messages whole again that were left out, shortened or masked."""
-        return self._by_hand(Note(projection.RESTORED, {"seqs": list(seqs)}), f"Restored: {_handles(seqs)}.")
+        laid = self._talk.laid
+        whole = {seq for seq in seqs if seq not in {*laid.dropped, *laid.shrunk, *laid.stubs}}
+        for seq in whole:
+            if self._talk.past.row(seq) is None:
+                message = f"There is no message m{seq} in view."
+                raise InputError(message)
+        news = _others(seqs, whole, "shown whole already")
+        return self._by_hand(Note(projection.RESTORED, {"seqs": list(news)}), f"Restored: {_handles(news)}.")
 
     def pin(self, what: str | int) -> ContextChanged:
         """Keeps a text, or the text of message `what`, word for word in every view from now on."""
@@ -468,6 +478,30 @@ class ContextManager:
             if newest is not None and self._talk.rows[newest].seq == seq:
                 message = f"m{seq} is the newest thing you said; it stays."
                 raise InputError(message)
+
+
+def _others(seqs: Sequence[int], done: Container[int], how: str) -> tuple[int, ...]:
+    """Those of the messages for which there is something to do, each once; raises if there are none."""
+    news = tuple(seq for seq in dict.fromkeys(seqs) if seq not in done)
+    if not news:
+        message = f"{_handles(seqs)} {'is' if len(seqs) == 1 else 'are'} {how}."
+        raise InputError(message)
+    return news
+
+
+def _undone(body: Body) -> str:
+    """What an undo takes back, in words."""
+    match body:
+        case SummaryRecord():
+            return "the last summary"
+        case MaskEpoch():
+            return "the last masking of old results"
+        case Drop(seqs=seqs, shrink=shrink):
+            return f"{'shortening' if shrink else 'leaving out'} {_handles(seqs)}"
+        case Note(name=projection.RESTORED, data=data):
+            return f"restoring {_handles(data['seqs'])}"
+        case _:
+            return "the last change by hand"
 
 
 def _handles(seqs: Sequence[int]) -> str:

@@ -3,6 +3,7 @@ import pytest
 from mycode.context.manager import Item
 from mycode.core.errors import InputError
 from mycode.core.messages import AssistantMessage, ContextNote, ToolResult, UserMessage
+from mycode.core.summaries import Drop
 from tests.support.context_doubles import Chat, call
 
 
@@ -77,6 +78,26 @@ def test_the_newest_user_message_cannot_be_left_out():
         chat.manager.drop([5])
     with pytest.raises(InputError, match="no message m99"):
         chat.manager.drop([99])
+
+
+def test_what_is_already_so_is_said_and_changes_nothing():
+    chat = chat_of_four()
+    write(chat, chat.manager.drop([1, 2, 1]))
+    assert chat.log.entries[-1].body == Drop((1, 2))
+    write(chat, chat.manager.drop([2, 3]))
+    assert chat.log.entries[-1].body == Drop((3,))
+    before, rows = chat.manager.view(), len(chat.log.entries)
+    with pytest.raises(InputError, match="m1, m3 are left out already"):
+        chat.manager.drop([1, 3])
+    with pytest.raises(InputError, match="m1 is left out; /context restore shows"):
+        chat.manager.shrink([1])
+    with pytest.raises(InputError, match="m4 is shown whole already"):
+        chat.manager.restore_items([4])
+    with pytest.raises(InputError, match="no message m99"):
+        chat.manager.restore_items([1, 99])
+    assert (chat.manager.view(), len(chat.log.entries)) == (before, rows)
+    write(chat, chat.manager.restore_items([1]))
+    assert chat.log.entries[-1].seq == rows + 1
 
 
 async def test_a_pin_waits_in_the_footer_and_moves_to_the_top_with_the_next_fold():

@@ -117,6 +117,26 @@ def test_messages_are_left_out_shortened_restored_and_pinned(chat: Start) -> Non
     assert "tell me about fruit-1" in json.dumps(restored[-2:])
 
 
+def test_each_undo_says_which_change_it_takes_back_and_the_last_one_that_there_is_none_left(chat: Start) -> None:
+    with serving(answering) as server:
+        terminal = chat(server)
+        ask(terminal, 1, 2)
+        whole = sent(server)
+        command(terminal, "/context restore m2", "m2 is shown whole already.")
+        command(terminal, "/context drop m2", "Left out: m2.")
+        command(terminal, "/context drop m2", "m2 is left out already.")
+        command(terminal, "/context restore m2", "Restored: m2.")
+        command(terminal, "/summarize --undo", "Undone: restoring m2; the view is as it was before it.")
+        ask(terminal, 3)
+        dropped = sent(server)
+        command(terminal, "/summarize --undo", "Undone: leaving out m2; the view is as it was before it.")
+        ask(terminal, 4)
+        again = sent(server)
+        command(terminal, "/summarize --undo", "There is nothing to undo")
+    assert "fruit-1-30" not in json.dumps(dropped)
+    assert again[: len(whole)] == whole
+
+
 def test_a_shortened_message_and_an_undo_survive_a_restart(chat: Start) -> None:
     with serving(answering) as server:
         terminal = chat(server)
