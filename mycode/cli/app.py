@@ -44,9 +44,6 @@ def run(arguments: Sequence[str]) -> int:
         return _fail(str(error), error.exit_code)
     except KeyboardInterrupt:
         return _fail("Interrupted.", 130)
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 0
     except Exception as error:  # noqa: BLE001  the one place where a surprise becomes a sentence
         return _surprise(error)
     return result if isinstance(result, int) else 0

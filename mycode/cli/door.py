@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import os
+import sys
 from typing import Any
 
 import typer
@@ -40,6 +42,17 @@ class Door(TyperGroup):
             message = f"There is no command {word!r}. {hint}"
             raise UsageError(message)
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Whoever reads the output may stop when they have seen enough (`| head`): that is no error."""
+        try:
+            result = super().invoke(ctx)
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still waiting to be written goes nowhere
+            return 0
+        return result
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
         if cmd_name not in COMMANDS:

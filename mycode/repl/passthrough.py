@@ -13,6 +13,7 @@ from mycode.core.tools import CommandDisplay
 from mycode.tools.processes import Processes
 
 _TOLD_CHARS = 10_000
+_SHOWN_CHARS = 100_000
 
 
 class Ran(Struct, frozen=True):
@@ -26,15 +27,12 @@ class Ran(Struct, frozen=True):
     @property
     def display(self) -> CommandDisplay:
         note = "" if self.exit_code is not None else "stopped"
-        return CommandDisplay(self.command, self.output, self.exit_code, self.seconds, note)
+        return CommandDisplay(self.command, _ends(self.output, _SHOWN_CHARS), self.exit_code, self.seconds, note)
 
     @property
     def told(self) -> str:
         """The words in which the model hears of it."""
-        output = self.output
-        if len(output) > _TOLD_CHARS:
-            half = _TOLD_CHARS // 2
-            output = f"{output[:half]}\n[... {len(output) - _TOLD_CHARS} characters left out ...]\n{output[-half:]}"
+        output = _ends(self.output, _TOLD_CHARS)
         ending = "was stopped" if self.exit_code is None else f"ended with exit code {self.exit_code}"
         return f"I ran `{self.command}` in my shell; it {ending}. Its output:\n{output.rstrip() or '(none)'}"
 
@@ -53,3 +51,11 @@ async def run_command(command: str, folder: Path, report: Callable[[str], None])
     finally:
         processes.stop_all()
     return Ran(command, ended.output, ended.exit_code, ended.seconds)
+
+
+def _ends(text: str, most: int) -> str:
+    """The text, or its beginning and its end when it has more characters than that."""
+    if len(text) <= most:
+        return text
+    half = most // 2
+    return f"{text[:half]}\n[... {len(text) - most} characters left out ...]\n{text[-half:]}"

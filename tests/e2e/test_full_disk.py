@@ -1,4 +1,4 @@
-"""A disk that is really full: it is said, the program goes on, what was there stays whole, and with room all is well."""
+"""A disk that is really full: it is said, the program goes on, what was there stays whole, with room all is well."""
 
 import json
 import sys

@@ -75,3 +75,8 @@ def test_the_model_is_told_the_ends_of_a_long_output() -> None:
     assert "[... 8000 characters left out ...]" in told
     assert len(told) < 11_000
     assert Ran("make", "", None, 1.0).told == "I ran `make` in my shell; it was stopped. Its output:\n(none)"
+
+
+def test_of_a_very_long_output_its_ends_are_shown() -> None:
+    shown = Ran("make", "a" * 900_000 + "b" * 900_000, 0, 1.0).display.output
+    assert (shown[:3], shown[-3:], len(shown) < 110_000) == ("aaa", "bbb", True)
