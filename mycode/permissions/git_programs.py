@@ -15,6 +15,15 @@ _SETTING = pattern(r"^[ \t]*(hookspath|path|templatedir)[ \t]*=[ \t]*(.+?)[ \t]*
 
 def git_programs(folder: Path) -> tuple[str, ...]:
     """Absolute paths that the settings of the repository around `folder` name as hooks or as included settings."""
+    return tuple(path for _, path in _named(folder))
+
+
+def git_hooks(folder: Path) -> tuple[str, ...]:
+    """Those of `git_programs` that are folders of hooks."""
+    return tuple(path for setting, path in _named(folder) if setting != "path")
+
+
+def _named(folder: Path) -> tuple[tuple[str, str], ...]:
     root = next((place for place in (folder, *folder.parents) if os.path.lexists(place / ".git")), None)
     if root is None:
         return ()
@@ -25,7 +34,8 @@ def git_programs(folder: Path) -> tuple[str, ...]:
         if not path or "\0" in path:
             continue
         start = config.parent if name.lower() == "path" else root
-        found.append(os.path.realpath(start / os.path.expanduser(path)))  # noqa: PTH111  # Path.expanduser raises
+        named = os.path.realpath(start / os.path.expanduser(path))  # noqa: PTH111  # Path.expanduser raises
+        found.append((name.lower(), named))
     return tuple(dict.fromkeys(found))
 
 

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from mycode.permissions.git_programs import git_programs
+from mycode.permissions.git_programs import git_hooks, git_programs
 from mycode.permissions.places import Places, inside
 from mycode.permissions.protected import SHELL_FILES, protected
 
@@ -43,13 +43,18 @@ def absent(root: Path, home: Path) -> Iterator[Path]:
     """The paths in `root` that are not there, or hold an empty place, and must not come to be there."""
     names = [*ABSENT, *(SHELL_FILES if inside(str(home), str(root)) else ())]
     yield from (root / name for name in names if not os.path.lexists(root / name) or _empty(root / name))
-    hooks = root / ".git" / "hooks"
-    if hooks.parent.is_dir() and _entries(hooks.parent) and not os.path.lexists(hooks):
-        yield hooks
+    git = root / ".git"
+    if git.is_dir() and _entries(git):
+        hooks = [git / "hooks", *(Path(path) for path in git_hooks(root) if inside(path, str(root)))]
+        yield from (path for path in hooks if not os.path.lexists(path) and path.parent.is_dir())
 
 
 def redirections(root: Path) -> Iterator[Path]:
     """Missing files that would send git to other settings; a place held for them would break git."""
+    folders = git_hooks(root)
+    for path in git_programs(root):
+        if path not in folders and inside(path, str(root)) and not os.path.lexists(path):
+            yield Path(path)
     git = root / ".git"
     if git.is_dir() and not git.is_symlink():
         yield from (git / name for name in ("commondir", "config.worktree") if not os.path.lexists(git / name))
@@ -65,7 +70,7 @@ class Held:
         self._forbidden: set[Path] = set()
 
     def hold(self, paths: Iterable[Path], forbidden: Iterable[Path]) -> tuple[Path, ...]:
-        """Makes the folders; `forbidden` files are taken away again at the end. Returns the folders that are there."""
+        """Makes the folders and returns those there are; at the end, `forbidden` files get `.held` to their name."""
         with self._lock:
             if not self._boxes:
                 self._forbidden = set(forbidden)
@@ -86,7 +91,7 @@ class Held:
             self._handles.clear()
             for path in self._forbidden:
                 try:
-                    path.unlink()
+                    path.rename(path.with_name(f"{path.name}.held"))
                 except OSError:
                     pass  # it is not there, as it should be; a folder of that name redirects nothing
             self._forbidden.clear()

@@ -158,7 +158,19 @@ def test_what_runs_later_outside_neither_changes_nor_comes_to_be(command: str, p
 
     boxed_run(project, command)
 
-    assert {path: path.read_text() for path in project.rglob("*") if path.is_file()} == before
+    after = {path: path.read_text() for path in project.rglob("*") if path.is_file()}
+    assert {path: text for path, text in after.items() if path.suffix != ".held"} == before
+
+
+def test_hooks_and_settings_that_git_would_take_are_not_made_in_the_box(project: Path):
+    if not detect("auto", project).active:
+        pytest.skip("there is no box here")
+    (project / ".git/config").write_text("[core]\n\thooksPath = team\n[include]\n\tpath = ../more.config\n")
+    before = everything(project)
+
+    boxed_run(project, "mkdir -p team && echo x > team/pre-commit; echo x > more.config; echo x > a.txt")
+
+    assert everything(project) == before | {"more.config.held"}
 
 
 def test_a_folder_without_a_repository_does_not_become_one_in_the_box():
