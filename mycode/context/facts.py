@@ -109,7 +109,7 @@ class FactLedger(Struct, frozen=True):
         ledger = _with_references(ledger, passage)
         match message:
             case UserMessage(text=text):
-                return _with_user_text(_with_names(ledger, passage), seq, text)
+                return _with_user_text(_with_names(ledger, passage, text), seq, text)
             case AssistantMessage(text=text):
                 return _with_calls(_with_decisions(ledger, seq, text), passage.calls)
             case ToolResult():
@@ -141,7 +141,8 @@ class FactLedger(Struct, frozen=True):
         changed = [Fact("file_modified", fact.path, fact.last_seq) for fact in self.files.values() if fact.modified]
         laid_down = [Fact("constraint", said.text, said.seq) for said in self.constraints]
         errors = [Fact("open_error", error.text, error.seq) for error in self.open_errors]
-        decided = [Fact("decision", said.text, said.seq) for said in self.decisions[-5:]]
+        firm = [said for said in self.decisions if is_firm(said.text)]
+        decided = [Fact("decision", said.text, said.seq) for said in firm[-5:]]
         todo = [Fact("todo", item.text, self.last_seq) for item in self.open_todo]
         failed = [Fact("failed_test", test.name, test.seq) for test in self.tests.values() if not test.passed]
         return (*changed, *laid_down, *errors, *decided, *todo, *failed)
@@ -227,9 +228,10 @@ def _with_references(ledger: FactLedger, passage: Passage) -> FactLedger:
     return ledger
 
 
-def _with_names(ledger: FactLedger, passage: Passage) -> FactLedger:
+def _with_names(ledger: FactLedger, passage: Passage, text: str) -> FactLedger:
     """The ledger with what the person called by its name: a long paste names much that nobody speaks of."""
-    found = [mention.name.text for mention in passage.mentions if mention.name.kind in _SPOKEN][:_NAMES_OF_A_MESSAGE]
+    spoken = [mention.name.text for mention in passage.mentions if mention.name.kind in _SPOKEN]
+    found = [name for name in spoken if f"<{name}" not in text and f"</{name}" not in text][:_NAMES_OF_A_MESSAGE]
     known = {said.text for said in ledger.named}
     new = [Statement(name, passage.seq) for name in found if name not in known]
     return replace(ledger, named=(*ledger.named, *new)[-_MOST_NAMES:]) if new else ledger

@@ -19,6 +19,10 @@ UNPINNED = "unpinned"
 """Name of the log note that lets go of a constraint which a summary pinned."""
 
 
+BY_MESSAGE = "By message:"
+"""Stands above the lines and names that were kept of each message."""
+
+
 class Row(Struct, frozen=True):
     """A message of the log with what is known of it: its seq, tokens (counted once), entry id, time and sha256."""
 
@@ -309,7 +313,7 @@ def told(telling: Telling) -> list[str]:
         parts.extend(_list("To do", tasks))
         parts.extend(_list("Open", telling.context.unresolved))
     if telling.digest:
-        parts.append(telling.digest)
+        parts.append(f"{BY_MESSAGE}\n{telling.digest}")
     return parts
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from msgspec.structs import replace
@@ -28,6 +29,8 @@ from mycode.core.summaries import SummaryRecord
 
 Count = Callable[[str], int]
 
+MOST_NUMBERS = 20
+"""More bare numbers than this of one message tell nobody anything: they are the numbers of its lines."""
 CARRIED_LINES = 3
 """A name that an earlier fold kept counts as if it stood on this many lines: on how many it stood is gone."""
 
@@ -173,6 +176,7 @@ class _Choice:
         self.heap: list[tuple[float, int, float]] = []
         self.chosen: list[tuple[int, Name | Line, float]] = []
         self.opened: set[int] = set()
+        self.numbers: Counter[int] = Counter()
         self.used = 0.0
         for text, use in names.uses.items():
             self.left[use.name.part] = weights[text]
@@ -220,6 +224,8 @@ class _Choice:
             else:
                 use = self.uses[place]
                 home, part = self._home(use), use.name
+                if part.kind == "number" and self.numbers[home] >= MOST_NUMBERS:
+                    continue
                 cost = part.cost
                 if home not in self.opened:
                     cost = title_costs[home] + (0 if part.part in self.passages[home].titled else cost)
@@ -227,6 +233,8 @@ class _Choice:
                 too_large.append((rank, number, price))
                 continue
             self.used += cost
+            if isinstance(part, Name) and part.kind == "number":
+                self.numbers[home] += 1
             for each in shows if home in self.opened else (*shows, *self.passages[home].titled):
                 left[each] = 0.0
             self.opened.add(home)
@@ -250,14 +258,17 @@ class _Choice:
             lines = sorted((each for each in by_passage[i] if isinstance(each, Line)), key=lambda each: each.number)
             held = "\n".join(each.text for each in lines)
             whole, titled = set(words(held)), set(self.passages[i].titled)
-            names = [
-                quoted(each.text)
+            chosen = {
+                each
                 for each in by_passage[i]
                 if isinstance(each, Name)
                 and each.part not in titled
                 and not (each.text in whole if each.kind in WORD_KINDS else each.text in held)
-            ]
-            rows.append(" ".join([self._title(i, before), *names]))
+            }
+            # In the order of the message, as a person reads it; bare numbers after what has a name.
+            found = [mention.name for mention in self.passages[i].mentions if mention.name in chosen]
+            names = [name.text for name in sorted(found, key=lambda name: name.kind == "number")]
+            rows.append(" ".join([self._title(i, before), *map(quoted, names)]))
             rows += [" " + each.text for each in lines]
             before = i
         return "\n".join(rows)

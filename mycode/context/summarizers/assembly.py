@@ -101,7 +101,7 @@ def assemble(fold: Fold, must: Sequence[Section], lay: Layout, digest_room: int)
             fold.messages,
             previous=fold.previous,
             ledger=fold.ledger,
-            budget_tokens=min(digest_room, fold.room - size(facts) - _JOINT_TOKENS),
+            budget_tokens=min(digest_room, fold.room - size(replace(facts, digest=" "))),
             count=fold.count,
             recent=fold.recent,
             beside=rendered(facts),
@@ -205,14 +205,14 @@ def must_sections(fold: Fold, wanted: Collection[str] | None = None) -> list[Sec
         lines("Open errors", errors, 300, fold),
         names("Failing tests", [name for name in failing_tests(ledger) if asked(name) and name not in named], fold),
         lines("To do", [item.text for item in ledger.open_todo if asked(item.text)], 200, fold),
-        lines("Decided", [said.text for said in _decisions(fold)[-5:] if asked(said.text)], 300, fold),
+        lines("Decided", [said.text for said in decisions_of(fold)[-5:] if asked(said.text)], 300, fold),
     ]
 
 
 def settled_sections(fold: Fold) -> list[Section]:
     """What was settled, told as that: what passes now, what was decided, what was run, what the person named."""
     ledger = fold.ledger
-    decided = [said.text for said in _decisions(fold) if is_firm(said.text)]
+    decided = [said.text for said in decisions_of(fold)]
     runs = dict.fromkeys(run.command for run in ledger.commands if not only_looks(run.command))
     failing = {error.source for error in ledger.open_errors}
     # Rules that the person laid down are pinned, with the names in them.
@@ -226,8 +226,9 @@ def settled_sections(fold: Fold) -> list[Section]:
     ]
 
 
-def _decisions(fold: Fold) -> list[Statement]:
-    return [said for said in fold.ledger.decisions if said.seq not in fold.dropped]
+def decisions_of(fold: Fold) -> list[Statement]:
+    """What was decided in so many words, oldest first; without what the person left out."""
+    return [said for said in fold.ledger.decisions if said.seq not in fold.dropped and is_firm(said.text)]
 
 
 def error_line(error: ErrorFact, limit: int = 300) -> str:

@@ -13,7 +13,15 @@ from msgspec import Struct
 
 from mycode.context.policy import Llm as Settings
 from mycode.context.summarizers import Draft, Fold
-from mycode.context.summarizers.assembly import FROM_LOG, LLM_DIGEST_SHARE, Section, must_sections, rendered, with_facts
+from mycode.context.summarizers.assembly import (
+    FROM_LOG,
+    LLM_DIGEST_SHARE,
+    Section,
+    decisions_of,
+    must_sections,
+    rendered,
+    with_facts,
+)
 from mycode.context.summarizers.rules import tell
 from mycode.context.summarizers.transcript import fenced, transcript
 from mycode.core.errors import AuthError, BadResponse, ContextOverflow, ModelError, Unavailable, UnknownModel
@@ -223,7 +231,8 @@ def merged(fold: Fold, answer: Answer) -> SummaryContext:
     tasks = {_plain(item.task): _masked(item, fold) for item in (*earlier.action_items, *answer.action_items)}
     told = [*earlier.decisions, *_texts(answer.decisions, fold)]
     # What was decided is known from the log, whether the model tells it or not.
-    untold = [text for said in fold.ledger.decisions if not _tells(told, text := fold.redact(said.text))]
+    decided = fold.redact_each(said.text for said in decisions_of(fold))
+    untold = [text for text in decided if not _tells(told, text)]
     return SummaryContext(
         participants=_union(earlier.participants, _texts(answer.participants, fold), ()),
         decisions=_union(told, untold, ()),

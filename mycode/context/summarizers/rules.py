@@ -12,6 +12,7 @@ from mycode.context.summarizers.assembly import (
     FROM_LOG,
     Section,
     assemble,
+    decisions_of,
     error_line,
     fitted,
     must_sections,
@@ -70,7 +71,7 @@ def context_of(ledger: FactLedger, fold: Fold) -> SummaryContext:
     """The structured facets, as far as rules can tell them (R73)."""
     return SummaryContext(
         participants=("user", "assistant"),
-        decisions=tuple(fold.redact_each(said.text for said in ledger.decisions[-MOST_POINTS:])),
+        decisions=tuple(fold.redact_each(said.text for said in decisions_of(fold)[-MOST_POINTS:])),
         action_items=tuple(map(ActionItem, fold.redact_each(item.text for item in ledger.open_todo[:MOST_POINTS]))),
         unresolved=tuple(fold.redact_each(error_line(error) for error in ledger.open_errors[-MOST_POINTS:])),
         entities=ledger.files_modified[-MOST_POINTS:],
