@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
@@ -43,8 +44,11 @@ class Grep:
     description = "Find lines by regular expression, as path:line: text. Ignored and binary files are left out."
     Args = GrepArgs
 
-    def __init__(self, workspace: Workspace, ripgrep: str | None = None, veil: Veil | None = None) -> None:
+    def __init__(
+        self, workspace: Workspace, ripgrep: str | None = None, veil: Veil | None = None, seconds: float = _SECONDS
+    ) -> None:
         self._workspace = workspace
+        self._seconds = seconds
         self._veil: Veil = veil or nothing_hidden
         self._ripgrep = ripgrep
 
@@ -56,7 +60,7 @@ class Grep:
 
     async def run(self, args: GrepArgs, _report: Report) -> ToolOutput:
         try:
-            expression = re.compile(args.pattern)
+            re.compile(args.pattern)
         except re.error as error:
             message = (
                 f"The pattern is no regular expression: {error}. For the text itself use {re.escape(args.pattern)}"
@@ -69,46 +73,57 @@ class Grep:
         if args.glob:
             wanted = glob_regex(args.glob if "/" in args.glob else f"**/{args.glob}")
             files = [path for path in files if wanted.fullmatch(path)]
-        if self._ripgrep:
-            hits = await self._by_ripgrep(args.pattern, target, files)
-        else:
-            hits = await asyncio.to_thread(lambda: list(_by_python(self._workspace, expression, target, files)))
+        base = target if target.is_dir() else target.parent
+        names = files if target.is_dir() else [target.name]
+        found = await self._by_ripgrep(args.pattern, base, names) if self._ripgrep else None
+        if found is None:
+            found = await self._by_python(args.pattern, base, names)
+        hits = found if target.is_dir() else [Hit(".", hit.line, hit.text) for hit in found]
         hits.sort(key=lambda hit: hit.line)
         order = {path: place for place, path in enumerate(files)}
         hits.sort(key=lambda hit: order.get(hit.path, 0))
-        if self._ripgrep:
-            proven = await asyncio.to_thread(lambda: list(_proven(self._workspace, target, hits[:_LINES])))
-            hits = proven + hits[_LINES:]
+        proven = await asyncio.to_thread(lambda: list(_proven(self._workspace, target, hits[:_LINES])))
+        hits = proven + hits[_LINES:]
         return self._told(args, target, hits, below.note)
 
-    async def _by_ripgrep(self, pattern: str, target: Path, files: list[str]) -> list[Hit]:
-        """Ripgrep over exactly the files that Python would read, a batch at a time."""
+    async def _by_ripgrep(self, pattern: str, base: Path, names: list[str]) -> list[Hit] | None:
+        """Ripgrep over exactly the files that Python would read, a batch at a time.
+
+        None for an expression that only Python understands (look-around, back references).
+        """
         assert self._ripgrep is not None
         hits: list[Hit] = []
-        base = target if target.is_dir() else target.parent
-        names = files if target.is_dir() else [target.name]
         for start in range(0, len(names), 2000):
             argv = [self._ripgrep, "--json", "--no-config", "--no-ignore", "--hidden", "--max-filesize", "20M"]
             argv += ["-e", pattern, "--", *names[start : start + 2000]]
-            process = await asyncio.create_subprocess_exec(
-                *argv, cwd=base, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-            )
-            try:
-                out, trouble = await asyncio.wait_for(process.communicate(), _SECONDS)
-            except TimeoutError as error:
-                message = f"The search took longer than {_SECONDS} s. Narrow the path or the glob."
-                raise ToolError(message) from error
-            finally:
-                if process.returncode is None:
-                    process.kill()
-                    await process.wait()
-            if process.returncode == 2 and b"regex" in trouble:
-                # An expression that only Python understands (look-around, back references).
-                return await asyncio.to_thread(
-                    lambda: list(_by_python(self._workspace, re.compile(pattern), target, files))
-                )
-            hits += _hits(out, "." if not target.is_dir() else None)
+            code, out, trouble = await self._asked(argv, base)
+            if code == 2 and b"regex" in trouble:
+                return None
+            hits += _hits(out)
         return hits
+
+    async def _by_python(self, pattern: str, base: Path, names: list[str]) -> list[Hit]:
+        """Python in a process of its own: an expression that takes for ever would hold up everything else here."""
+        asked = json.dumps({"pattern": pattern, "files": names, "largest": _FILE_BYTES}).encode()
+        script = str(Path(__file__).with_name("line_search.py"))
+        _, out, _ = await self._asked([sys.executable, "-I", "-S", "-X", "utf8", script], base, asked)
+        return [Hit(*json.loads(row)) for row in out.splitlines()]
+
+    async def _asked(self, argv: list[str], base: Path, data: bytes = b"") -> tuple[int | None, bytes, bytes]:
+        """Exit code, output and complaints of a program, which never outlives this call."""
+        process = await asyncio.create_subprocess_exec(
+            *argv, cwd=base, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        try:
+            out, trouble = await asyncio.wait_for(process.communicate(data), self._seconds)
+        except TimeoutError as error:
+            message = f"The search took longer than {self._seconds:g} s. Narrow the path or the glob."
+            raise ToolError(message) from error
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        return process.returncode, out, trouble
 
     def _told(self, args: GrepArgs, target: Path, hits: list[Hit], note: str) -> ToolOutput:
         def shown(hit: Hit) -> str:
@@ -139,14 +154,14 @@ def _proven(workspace: Workspace, target: Path, hits: list[Hit]) -> Iterator[Hit
                 yield hit
 
 
-def _hits(out: bytes, path: str | None) -> Iterator[Hit]:
+def _hits(out: bytes) -> Iterator[Hit]:
     """The matches of ripgrep's JSON lines; those of a file that turns out to be binary at its end are left out."""
     found: list[Hit] = []
     for row in out.splitlines():
         said = json.loads(row)
         data = said["data"]
         if said["type"] == "match" and "text" in data["path"]:
-            found.append(Hit(path or data["path"]["text"], data["line_number"], _text(data["lines"]).rstrip("\r\n")))
+            found.append(Hit(data["path"]["text"], data["line_number"], _text(data["lines"]).rstrip("\r\n")))
         elif said["type"] == "end":
             if data.get("binary_offset") is None:
                 yield from found
@@ -160,19 +175,3 @@ def _text(lines: dict[str, str]) -> str:
     from base64 import b64decode
 
     return b64decode(lines["bytes"]).decode("utf-8", "replace")
-
-
-def _by_python(workspace: Workspace, expression: re.Pattern[str], target: Path, files: list[str]) -> Iterator[Hit]:
-    for path in files:
-        file = target if path == "." else target / path
-        try:
-            if file.lstat().st_size > _FILE_BYTES:
-                continue
-            data = workspace.read_bytes(file)
-        except (OSError, ToolError):
-            continue
-        if b"\0" in data[:8000]:
-            continue
-        for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), 1):
-            if expression.search(line):
-                yield Hit(path, number, line.rstrip("\r"))

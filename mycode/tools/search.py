@@ -160,15 +160,28 @@ def _matches(path: str, pattern: str) -> bool:
 
 
 def glob_regex(pattern: str) -> re.Pattern[str]:
-    """A glob as a regular expression over `/`-separated paths: `*` and `?` stay within a name, `**` crosses folders."""
-    out, at = "", 0
+    """A glob as a regular expression over `/`-separated paths: `*` and `?` stay within a name, `**` crosses folders.
+
+    What is between two stars of a name is looked for once, at its first place (`?>`): nothing is gained by a later one.
+    """
+    pattern = re.sub(r"\*{3,}", "**", re.sub(r"(?:\*\*/)+", "**/", pattern))
+    choices = re.search(r"\{|\[[^\]]*\*", pattern) is not None
+    if pattern.count("**") > 8 or (choices and pattern.count("*") > 8):
+        message = "The pattern has too many stars; use fewer."
+        raise ToolError(message)
+    out, at, opened = "", 0, False
     while at < len(pattern):
         if pattern.startswith("**/", at):
             out, at = out + "(?:.*/)?", at + 3
         elif pattern.startswith("**", at):
             out, at = out + ".*", at + 2
-        elif pattern[at] == "*":
+        elif pattern[at] == "*" and choices:
             out, at = out + "[^/]*", at + 1
+        elif pattern[at] == "*":
+            out += ")" if opened else ""
+            later = re.match(r"[^/*]*\*(?!\*)", pattern[at + 1 :])
+            opened = later is not None
+            out, at = out + ("(?>[^/]*?" if opened else "[^/]*"), at + 1
         elif pattern[at] == "?":
             out, at = out + "[^/]", at + 1
         elif pattern[at] == "[" and (end := pattern.find("]", at + 2)) > 0:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -251,3 +252,39 @@ async def test_a_folder_that_becomes_a_link_during_the_search_shows_nothing_of_w
     told = await Grep(Workspace(workspace), str(engine)).run(GrepArgs("needle"), _silent)
     assert (workspace / "src").is_symlink()
     assert told.text == "No line matches needle in .."
+
+
+@pytest.mark.parametrize("pattern", ["(a|aa)+$", "(?=a)(a|aa)+$"])
+async def test_an_expression_that_takes_for_ever_is_stopped_and_holds_up_nothing(workspace: Path, pattern: str) -> None:
+    (workspace / "a.txt").write_text("a" * 100 + "b\n")
+    ticks = 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            ticks += 1
+            await asyncio.sleep(0)
+
+    ticking = asyncio.create_task(tick())
+    with pytest.raises(ToolError, match="took longer than 1 s"):
+        await Grep(Workspace(workspace), None, seconds=1).run(GrepArgs(pattern), _silent)
+    ticking.cancel()
+    assert ticks > 10
+
+
+@pytest.mark.parametrize(
+    "pattern", ["*a" * 30 + "*b", "**/" * 30 + "b", "**/a/" * 6 + "b", "?*" * 40 + "b", "**" * 20 + "b", "*[*]a*b"]
+)
+def test_no_glob_takes_for_ever(pattern: str) -> None:
+    assert glob_regex(pattern).fullmatch("/".join(["a" * 60] * 30)) is None
+
+
+def test_a_glob_with_many_open_ends_is_refused() -> None:
+    with pytest.raises(ToolError, match="too many"):
+        glob_regex("**/a/" * 20 + "b")
+
+
+@given(st.lists(st.sampled_from(["*", "a", "b", "?", "ab", "[ab]", "[*b]"]), max_size=7), st.text("abc*", max_size=8))
+def test_a_glob_finds_what_the_plain_meaning_of_its_signs_finds(parts: list[str], name: str) -> None:
+    plain = "".join({"*": "[^/]*", "?": "[^/]"}.get(part, part) for part in parts)
+    assert bool(glob_regex("".join(parts)).fullmatch(name)) == bool(re.fullmatch(plain, name))
