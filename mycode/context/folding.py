@@ -76,7 +76,7 @@ def checked(draft: Draft, fold: Fold) -> tuple[Draft, Verification]:
     ]
     lost: tuple[Fact, ...] = ()
     if draft.strategy != "rules":
-        draft, removed, grounding = _grounded(draft, fold)
+        draft, removed, grounding = grounded(draft, fold)
         draft = _without_done(draft, fold)
         if fold.budget_tokens < LEAST:
             draft = Draft(draft.strategy, OMITTED, model=draft.model, usage=draft.usage)
@@ -121,7 +121,8 @@ def source_of(fold: Fold) -> verify.Source:
     return verify.Source("\n".join(parts))
 
 
-def _grounded(draft: Draft, fold: Fold) -> tuple[Draft, tuple[str, ...], float]:
+def grounded(draft: Draft, fold: Fold) -> tuple[Draft, tuple[str, ...], float]:
+    """The draft without what names something that its source does not have, those names, the share of the others."""
     source = source_of(fold)
     # JSON arguments hold their text escaped; both spellings count as a source.
     known = verify.Source(
