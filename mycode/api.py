@@ -6,7 +6,7 @@ shorter = compress(messages, budget_tokens=8_000)
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -19,6 +19,7 @@ from mycode.llm.tokens import Tokens
 __all__ = ["MycodeError", "compress", "count_tokens", "inspect"]
 
 Transcript = list[dict[str, Any]]
+Mode = Literal["rules", "llm", "hybrid"]
 # Of the public vocabularies the one that seldom counts less than another: what fits by it fits by newer ones.
 COUNTED_AS = "gpt-4"
 
@@ -26,7 +27,7 @@ COUNTED_AS = "gpt-4"
 def compress(
     messages: Transcript,
     budget_tokens: int,
-    mode: Literal["rules", "llm", "hybrid"] = "rules",
+    mode: Mode = "rules",
     *,
     model: str | None = None,
     api_base: str | None = None,
@@ -39,6 +40,12 @@ def compress(
     that nothing fits in, and a ModelError when a model was wanted and could not answer.
     """
     counter = _counter()
+    if mode not in get_args(Mode):
+        message = f"There is no mode {mode!r}: known are {', '.join(get_args(Mode))}."
+        raise InputError(message)
+    if not isinstance(budget_tokens, int):
+        message = f"A budget is a whole number of tokens; this is {budget_tokens!r}."
+        raise InputError(message)
     if mode == "rules":
         return compress_by_rules(messages, budget_tokens, count=counter.count)
     if model is None:

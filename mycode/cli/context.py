@@ -84,8 +84,9 @@ def read_transcript(file: Path) -> list[dict[str, Any]]:
     """The messages of a file; raises InputError with one sentence for anything that is not a transcript."""
     import msgspec
 
+    path, file = file, Path("Standard input") if str(file) == "-" else file
     try:
-        data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+        data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
     except OSError as error:
         raise InputError(f"{file} cannot be read: {error.strerror or error}.") from error
     if not data.strip():

@@ -58,7 +58,7 @@ class _Compression:
 
     def run(self) -> list[dict[str, Any]]:
         first = next((item for item in self.items if item.is_person), None)
-        least = self.fixed + (min(self.sizes[first.index], LEAST) if first else LEAST)
+        least = self.fixed + (min(self.sizes[first.index], LEAST) if first else LEAST if self.items else 0)
         if self.budget + self.fixed < least:
             raise InputError(
                 f"A budget of {self.budget + self.fixed} tokens is too small: at least {least} are needed here."
@@ -67,18 +67,22 @@ class _Compression:
         left = self.budget - self._size(head)
         rest = [item for item in self.items if item is not first]
         share = TIGHT_TAIL_SHARE if left < TIGHT_ROOM * sum(self.sizes.values()) else TAIL_SHARE
-        result = self._result(first, head, rest, SMALL_TAIL_SHARE if left < SMALL_ROOM else share, left)
-        spare = left - self._size(result)
-        if spare > 0.04 * left:  # every name is in already: more of the newest steps word for word is worth most
-            fuller = self._result(first, head, rest, share + spare / left, left)
-            result = fuller if self._size(fuller) > self._size(result) else result
+        result = self._result(first, head, rest, int(left * (SMALL_TAIL_SHARE if left < SMALL_ROOM else share)), left)
+        size = self._size(result)
+        if (spare := left - size) > 0.04 * left:
+            # Every name is in already: more of the newest steps word for word is worth most.
+            for tail in (int(left * share) + spare, spare):
+                fuller = self._result(first, head, rest, min(tail, left), left)
+                if size < self._size(fuller) <= left:
+                    result = fuller
+                    break
         return [*(item.raw for item in self.systems), *head, *result]
 
     def _result(
-        self, first: Item | None, head: list[dict[str, Any]], rest: list[Item], share: float, left: int
+        self, first: Item | None, head: list[dict[str, Any]], rest: list[Item], newest_room: int, left: int
     ) -> list[dict[str, Any]]:
-        """What follows the first message in `left` tokens, of which `share` goes to the newest steps."""
-        newest, tail = self._tail(steps(rest), int(left * share))
+        """What follows the first message in `left` tokens, of which the newest steps get at most `newest_room`."""
+        newest, tail = self._tail(steps(rest), newest_room)
         kept = {item.index for item in newest}
         folded = [item for item in rest if item.index not in kept]
         asked = next((item for item in reversed(folded) if item.is_person), None)

@@ -408,7 +408,7 @@ class ContextManager:
         return self._by_hand(body, f"Unpinned: {' '.join(text.split())[:80]}")
 
     def switch_model(self, info: ModelInfo) -> None:
-        """From now on the window is that of another model; where it is smaller, a trigger is named `model_switch`."""
+        """From now on the window is that of another model; if it is a smaller one, a trigger is named `model_switch`."""
         before = self._ledger.window
         self._ledger.switch(info)
         if self._ledger.window < before:

@@ -103,6 +103,8 @@ def _item(index: int, raw: object) -> Item:
     if not isinstance(raw, Mapping):
         raise InputError(f"Message {index} is {_article(raw)}, not an object with a role and a content.")
     role = raw.get("role")
+    if not isinstance(role, str | None):
+        raise InputError(f"Message {index} has a role that is {_article(role)}, not a text.")
     if role in {"system", "developer"}:
         _check_content(index, raw)
         return Item(index, dict(raw), ())

@@ -21,15 +21,15 @@ _DEEPEST = 4
 _WINDOW = 40
 _MOST = 3000
 
-# What an option of a see-through wrapper may be: flags alone, flags with a value in the next word, long forms.
-_WRAPPERS: dict[str, str] = {
-    "timeout": r"--foreground|--preserve-status|-v|--verbose|-[ks]:|--signal=\w+|--kill-after=\w+",
-    "nice": r"-\d+|-n\d+|-n:|--adjustment=-?\d+",
-    "nohup": "",
-    "time": "-p",
-    "command": "-p",
-    "builtin": "",
-    "stdbuf": r"-[ioe](?:L|\d+)|--(?:input|output|error)=\w+",
+# What an option of a see-through wrapper may be: those of one word, and those with a value in the next word.
+_WRAPPERS: dict[str, tuple[str, str]] = {
+    "timeout": (r"--foreground|--preserve-status|-v|--verbose|--signal=\w+|--kill-after=[\w.]+", r"-[ks]"),
+    "nice": (r"-\d+|-n\d+|--adjustment=-?\d+", r"-n"),
+    "nohup": ("", ""),
+    "time": (r"-p", ""),
+    "command": (r"-p", ""),
+    "builtin": ("", ""),
+    "stdbuf": (r"-[ioe](?:L|\d+)|--(?:input|output|error)=\w+", r"-[ioe]"),
 }
 _NAMES = _words(
     "sudo doas env xargs exec eval nsenter chroot flock strace ltrace watch setsid ionice chrt taskset"
@@ -88,23 +88,16 @@ def does_as_told(part: Part) -> bool:
     return bool(re.match(r"(?:python|ruby|perl|lua|php)[\d.]+|ld-linux|ld\.so", name))
 
 
-def _after_options(words: Sequence[Word], options: str) -> Sequence[Word] | None:
+def _after_options(words: Sequence[Word], options: tuple[str, str]) -> Sequence[Word] | None:
+    alone, valued = options
     while words and (value := words[0].value or "").startswith("-"):
-        if (
-            options
-            and re.fullmatch(options.replace(":", ""), value)
-            and not re.fullmatch(_taking_value(options), value)
-        ):
+        if alone and re.fullmatch(alone, value):
             words = words[1:]
-        elif re.fullmatch(_taking_value(options), value) and len(words) > 1:
+        elif valued and re.fullmatch(valued, value) and len(words) > 1:
             words = words[2:]
         else:
             return None
     return words
-
-
-def _taking_value(options: str) -> str:
-    return "|".join(one[:-1] for one in options.split("|") if one.endswith(":")) or r"(?!)"
 
 
 def carried(part: Part, variables: Mapping[str, str]) -> Iterator[Part]:

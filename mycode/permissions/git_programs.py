@@ -10,6 +10,7 @@ from pathlib import Path
 from mycode.core.patterns import pattern
 
 _LARGEST = 1_000_000
+_WORKTREE = pattern(r"^[ \t]*worktree[ \t]*=[ \t]*\"?(.+?)\"?[ \t]*$", re.IGNORECASE | re.MULTILINE)
 _SETTING = pattern(r"^[ \t]*(hookspath|path|templatedir)[ \t]*=[ \t]*(.+?)[ \t]*$", re.IGNORECASE | re.MULTILINE)
 
 
@@ -21,6 +22,12 @@ def git_programs(folder: Path) -> tuple[str, ...]:
 def git_hooks(folder: Path) -> tuple[str, ...]:
     """Those of `git_programs` that are folders of hooks."""
     return tuple(path for setting, path in _named(folder) if setting != "path")
+
+
+def worktree_of(git: Path) -> Path | None:
+    """Where the files of a submodule lie whose repository is `git`."""
+    found = _WORKTREE.search(_text(git / "config"))
+    return Path(os.path.realpath(git / found[1])) if found and "\0" not in found[1] else None
 
 
 def _named(folder: Path) -> tuple[tuple[str, str], ...]:

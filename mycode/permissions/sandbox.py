@@ -155,18 +155,16 @@ class Bubblewrap:
             [path for root in roots for path in absent(root, self._home)],
             [path for root in roots for path in redirections(root)],
         )
-        options: list[str] = []
-        for root in roots:
-            # A folder that is a mount point itself cannot be moved away to make room for another.
-            for name in (".git", ".github", ".yarn", ".config"):
-                folder = root / name
-                if folder.is_dir() and not folder.is_symlink() and folder not in places:
-                    options += ["--bind", str(folder), str(folder)]
         paths = [*(path for root in roots for path in kept(root, self._home)), *map(str, places)]
-        for path in sorted({os.path.realpath(path) for path in paths if Path(path).exists()}):
-            if any(inside(path, root) for root in self._roots) and Path(path).name != ".github":
-                options += ["--ro-bind", path, path]
-        return options
+        sealed = sorted(
+            {os.path.realpath(path) for path in paths if Path(path).exists()} - {f"{r}/.github" for r in roots}
+        )
+        sealed = [path for path in sealed if any(inside(path, root) for root in self._roots)]
+        # A folder that is a mount point itself cannot be moved away to make room for another.
+        above = {str(folder) for path in sealed for folder in Path(path).parents} - set(self._roots)
+        pinned = sorted(folder for folder in above if any(inside(folder, root) for root in self._roots))
+        options = [word for path in pinned if path not in sealed for word in ("--bind", path, path)]
+        return options + [word for path in sealed for word in ("--ro-bind", path, path)]
 
 
 class Seatbelt:

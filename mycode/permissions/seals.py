@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from mycode.permissions.git_programs import git_hooks, git_programs
+from mycode.permissions.git_programs import git_hooks, git_programs, worktree_of
 from mycode.permissions.places import Places, inside
 from mycode.permissions.protected import SHELL_FILES, protected
 
@@ -133,6 +133,8 @@ def _kept_of_git(git: Path) -> Iterator[str]:
             path = place / name
             if (path / "HEAD").exists():
                 yield from (str(path / part) for part in _IN_GIT if os.path.lexists(path / part))
+                if (files := worktree_of(path)) is not None:
+                    yield str(files / ".git")
                 waiting.append(path / "modules")
             elif path.is_dir() and not path.is_symlink():
                 waiting.append(path)

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mycode import api
 from mycode.context.compress import TITLE, compress
 from mycode.context.inspect import describe
 from mycode.context.transcripts import read_items, tokens
@@ -128,6 +129,7 @@ def test_blocks_come_in_and_go_out_in_their_own_shape():
             [{"role": "assistant", "tool_calls": [{"id": "a"}]}],
             "Message 0 has a tool call (0) without a function name.",
         ),
+        ([{"role": ["user"], "content": "x"}], "Message 0 has a role that is a list, not a text."),
         (
             [{"role": "assistant", "tool_calls": [{"function": {"name": "x"}}]}],
             "Message 0 has a tool call (0) without an id.",
@@ -143,6 +145,45 @@ def test_what_is_no_transcript_gets_one_clear_sentence(messages, sentence):
 def test_a_budget_too_small_for_anything_names_the_least_possible():
     with pytest.raises(InputError, match=r"A budget of 20 tokens is too small: at least \d+ are needed here\."):
         compress(session(), 20, count=count)
+
+
+def test_system_messages_alone_need_no_more_than_their_own_size():
+    alone = session(0)[:1]
+    with pytest.raises(InputError, match=f"at least {size(alone)} are needed here"):
+        compress(alone, size(alone) - 1, count=count)
+
+
+_LONG = "The quick brown fox jumps over the lazy dog in src/app/main.py. " * 60
+
+
+@pytest.mark.parametrize("budget", [500, 700, 1000])
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [{"role": "user", "content": _LONG} for _ in range(5)],
+        [{"role": "assistant", "content": _LONG}, {"role": "user", "content": "x"}] * 2,
+        [{"role": "user", "content": "x"}, {"role": "assistant", "content": None}, {"role": "user", "content": _LONG}],
+        [*session(0), *(m for _ in range(9) for m in ({**step(1)[0]}, {**step(1)[1], "content": _LONG}))],
+    ],
+    ids=["only the person speaks", "long answers", "little before a long request", "the same call id over and over"],
+)
+def test_where_names_are_few_the_newest_steps_fill_the_room_and_never_more(messages, budget):
+    assert size(compress(messages, budget, count=count)) <= budget
+
+
+@pytest.mark.parametrize(
+    ("budget", "mode", "sentence"),
+    [
+        ("10", "rules", "A budget is a whole number of tokens; this is '10'."),
+        (float("nan"), "llm", "A budget is a whole number of tokens; this is nan."),
+        (100, "short", "There is no mode 'short': known are rules, llm, hybrid."),
+        (100, "llm", "The mode llm asks a model: name one, e.g. model='openai/gpt-5-mini'."),
+    ],
+)
+def test_a_program_that_asks_for_what_cannot_be_gets_one_clear_sentence(budget, mode, sentence):
+    with pytest.raises(InputError) as caught:
+        api.compress([{"role": "user", "content": "hi"}], budget, mode)
+    assert str(caught.value) == sentence
 
 
 def test_a_mode_that_needs_a_model_is_refused():

@@ -143,6 +143,8 @@ def test_a_command_in_the_box_leaves_nothing_of_the_box_behind(project: Path):
         "echo x > scripts/pre-commit",
         "echo x >> more.config",
         "echo x > .git/modules/lib/hooks/post-checkout",
+        "echo 'gitdir: ../evil' > lib/.git",
+        "mv lib other; mkdir lib; echo 'gitdir: ../evil' > lib/.git",
         "rm -f .npmrc; mv scripts other; mkdir scripts; echo x > scripts/pre-commit",
     ],
 )
@@ -151,9 +153,10 @@ def test_what_runs_later_outside_neither_changes_nor_comes_to_be(command: str, p
         pytest.skip("there is no box here")
     (project / ".git/config").write_text("[core]\n\thooksPath = scripts\n[include]\n\tpath = ../more.config\n")
     (project / ".git/modules/lib/hooks").mkdir(parents=True)
-    for name in (".git/modules/lib/HEAD", ".npmrc", "scripts/pre-commit", "more.config"):
+    for name in (".git/modules/lib/HEAD", ".npmrc", "scripts/pre-commit", "more.config", "lib/.git"):
         (project / name).parent.mkdir(exist_ok=True)
         (project / name).write_text("mine")
+    (project / ".git/modules/lib/config").write_text("[core]\n\tworktree = ../../../lib\n")
     before = {path: path.read_text() for path in project.rglob("*") if path.is_file()}
 
     boxed_run(project, command)

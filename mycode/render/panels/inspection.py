@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mycode.core.visible import one_line
-from mycode.render.numbers import percent, tokens
+from mycode.render.numbers import percent, plural, tokens
 from mycode.render.panels.boxes import framed
 
 
@@ -20,7 +20,7 @@ def inspection_panel(inspection: Mapping[str, Any], *, plain_text: bool = False)
     Takes the plain object that `mycode context inspect --json` prints; all sizes in tokens.
     """
     total = inspection["tokens"]
-    parts: list[RenderableType] = [Text(f"{inspection['messages']} messages, {tokens(total)} tokens")]
+    parts: list[RenderableType] = [Text(f"{plural(inspection['messages'], 'message')}, {tokens(total)} tokens")]
     parts += _shares("By role", inspection["roles"], total)
     parts += _shares("By tool (results)", inspection["tools"], total)
     if inspection["largest"]:
