@@ -6,7 +6,7 @@ shorter = compress(messages, budget_tokens=8_000)
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import msgspec
 
@@ -43,7 +43,7 @@ def compress(
     if mode not in get_args(Mode):
         message = f"There is no mode {mode!r}: known are {', '.join(get_args(Mode))}."
         raise InputError(message)
-    if not isinstance(budget_tokens, int):
+    if not isinstance(cast("object", budget_tokens), int):
         message = f"A budget is a whole number of tokens; this is {budget_tokens!r}."
         raise InputError(message)
     if mode == "rules":
