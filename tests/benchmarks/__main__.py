@@ -32,6 +32,7 @@ BENCHMARKS: dict[str, tuple[str, str]] = {
     "prepared": ("engine:install_prepared", "laying a prepared summary"),
     "expand": ("engine:expand", "finding an original in 100 MB"),
     "tokens": ("tokens:rows", "the token estimate against the tokenizers"),
+    "soak": ("soak:rows", "2,000 turns with random faults: what grows"),
     "drift": ("drift:drift", "what fifty summaries in a row lose"),
     "sessions": ("fuzz:fuzz", "made-up sessions, well formed or not: 300, with --nightly 10,000"),
     "cost": ("cost:cost", "input cost with prefix caching, four ways"),

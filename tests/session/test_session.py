@@ -1,5 +1,7 @@
 """What a front end sees of a session, and what is on disk by then."""
 
+import gc
+import tracemalloc
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
@@ -270,6 +272,24 @@ async def test_a_resumed_session_that_was_folded_again_and_again_has_the_same_vi
     again.session.close()
     assert len(set(map(len, views))) == 4
     assert Desk(tmp_path, session_id=again.session.id).context.view() == views[-1]
+
+
+async def test_a_conversation_that_is_folded_again_and_again_takes_no_more_memory(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    sizes: dict[int, int] = {}
+    tracemalloc.start()
+    try:
+        for fold in range(1, 31):
+            for number in range(4):
+                desk.turns.append(says(f"answer {fold}.{number} " * 200))
+                await desk.prompt(f"question {fold}.{number} " * 200)
+            assert [event async for event in desk.session.summarize(keep=2)]
+            gc.collect()
+            sizes[fold] = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    # Twenty folds are 160 messages of 3 KB; what is left of each fold is where it lies.
+    assert sizes[30] - sizes[10] < 20 * 3_000
 
 
 async def test_history_is_read_by_range_by_number_and_by_text(tmp_path: Path) -> None:

@@ -1,0 +1,143 @@
+"""What a summary covers leaves memory; the log has it, and whoever asks reads it again."""
+
+from __future__ import annotations
+
+import asyncio
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from mycode.context.past import Past
+from mycode.context.policy import Masking, Policy
+from mycode.context.projection import Row
+from mycode.core.entries import Entry
+from mycode.core.events import SummaryFinished
+from mycode.core.messages import UserMessage
+from mycode.core.summaries import SummaryRecord
+from tests.context.test_invariants import live, policies, windows
+from tests.support.context_doubles import Chat, MemoryLog, manual
+from tests.support.histories import histories
+
+WINDOW = 8_000
+
+
+def said(seq: int) -> Entry:
+    return Entry(seq, f"e{seq}", 0.0, UserMessage(f"line {seq}"), 10)
+
+
+def row(seq: int) -> Row:
+    return Row(seq, UserMessage(f"line {seq}"), 10, f"e{seq}")
+
+
+def past_of(number: int) -> tuple[Past, MemoryLog]:
+    log = MemoryLog(said(seq) for seq in range(1, number + 1))
+    past = Past()
+    past.open(log)
+    return past, log
+
+
+def test_rows_are_held_from_a_seq_on_with_the_one_that_is_carried():
+    past, log = past_of(9)
+    past.hold(6, carried=2)
+    assert past.rows == [row(2), row(6), row(7), row(8), row(9)]
+    log.was_read.clear()
+    past.hold(8, carried=7)
+    assert past.rows == [row(7), row(8), row(9)]
+    assert log.was_read == []
+    past.hold(3)
+    assert past.rows == [row(seq) for seq in range(3, 10)]
+    assert (past.row(2), past.original(2), past.original(12)) == (None, row(2), None)
+
+
+def test_what_the_log_does_not_have_yet_is_never_let_go():
+    past, log = past_of(4)
+    for seq in (5, 6, 7):
+        past.append(row(seq))
+    log.write(said(5))
+    past.hold(7)
+    assert past.rows == [row(6), row(7)]
+    alone = Past()
+    alone.append(row(1))
+    alone.append(row(2))
+    alone.hold(2)
+    assert alone.rows == [row(1), row(2)]
+
+
+@given(st.integers(1, 60), st.integers(0, 400), st.integers(1, 60), st.data())
+def test_the_newest_originals_are_as_many_as_hold_the_tokens_wherever_they_lie(number, tokens, start, data):
+    past, _ = past_of(number)
+    past.hold(min(start, number + 1))
+    end = data.draw(st.integers(1, number))
+    wanted = min(end, -(-tokens // 10))
+    assert past.originals(end, tokens) == ([row(seq) for seq in range(end - wanted + 1, end + 1)], wanted == end)
+    assert past.begin(number, tokens) == max(1, number + 1 - max(1, -(-tokens // 10)))
+
+
+async def test_every_fold_can_be_undone_one_after_the_other_down_to_the_first():
+    chat = Chat(WINDOW, policy=Policy(masking=Masking(min_tokens=20)))
+    views = [chat.manager.view()]
+    for _ in range(5):
+        chat.turns(5, size=600)
+        views[-1] = chat.manager.view()
+        assert any(isinstance(event, SummaryFinished) for event in await chat.fold(manual(), keep=4))
+        views.append(chat.manager.view())
+    # What was said after a fold stays said when that fold is taken back: only its beginning is compared.
+    for older in reversed(views[:-1]):
+        assert chat.undo() is not None
+        assert chat.manager.view()[: len(older)] == older
+        assert chat.again(WINDOW).manager.view() == chat.manager.view()
+    assert [message.text for message in chat.manager.view()] == [
+        entry.message.text for entry in chat.log.entries if entry.message is not None
+    ]
+
+
+@given(histories(longest=40), windows, policies, st.lists(st.sampled_from(["fold", "undo", "say"]), max_size=8))
+def test_whatever_is_folded_and_undone_a_restart_changes_nothing(messages, window, policy, deeds):
+    chat = Chat(window, policy=policy)
+    asyncio.run(live(chat, messages))
+    for deed in deeds:
+        if deed == "fold":
+            asyncio.run(chat.fold(manual(), keep=2))
+        elif deed == "undo":
+            chat.undo()
+        else:
+            chat.turns(2)
+        again = chat.again(window, policy)
+        assert again.manager.view() == chat.manager.view()
+        assert again.manager.items() == chat.manager.items()
+        assert again.manager.usage() == chat.manager.usage()
+
+
+@given(histories(longest=40), windows, policies)
+def test_the_next_summary_after_a_restart_is_the_one_that_would_have_been_written(messages, window, policy):
+    chat = Chat(window, policy=policy)
+    asyncio.run(live(chat, messages))
+    again = chat.again(window, policy)
+    assert [plain(event) for event in asyncio.run(chat.fold(manual(), keep=2))] == [
+        plain(event) for event in asyncio.run(again.fold(manual(), keep=2))
+    ]
+
+
+def plain(event: object) -> object:
+    if isinstance(event, SummaryFinished) and isinstance(event.entry.body, SummaryRecord):
+        return replace(event.entry.body, id="", at=0.0)
+    return event
+
+
+async def test_while_the_disk_refuses_nothing_is_forgotten_and_all_can_be_undone():
+    chat = Chat(WINDOW)
+    chat.turns(6, size=600)
+    before = chat.manager.view()
+    waiting = chat.log.entries[10:]
+    del chat.log.entries[10:]  # the disk has the first ten only; the others wait in memory
+    events = [event async for event in chat.manager.summarize(manual(), keep=4, strategy="rules")]
+    waiting += [event.entry for event in events if isinstance(event, SummaryFinished)]
+    folded = chat.manager.view()
+    undone = chat.manager.undo()
+    assert undone is not None
+    assert chat.manager.view() == before
+    chat.log.entries += waiting
+    assert chat.again(WINDOW).manager.view() == folded
+    chat.log.write(undone.entry)
+    assert chat.again(WINDOW).manager.view() == before
