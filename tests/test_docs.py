@@ -210,6 +210,15 @@ def test_every_test_that_a_page_names_exists(page: Path) -> None:
     assert [test for test in sorted(named) if test[1] not in _tests_in(ROOT / test[0])] == []
 
 
+@pytest.mark.parametrize("name", ["reliability.md", "security.md"])
+def test_every_row_that_promises_something_names_a_test(name: str) -> None:
+    text = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    tables = re.findall(r"^\|[^\n]*shown by \|\n\|[-|]+\|\n((?:\|[^\n]*\n)+)", text, re.MULTILINE)
+    rows = [row for table in tables for row in table.splitlines()]
+    assert rows
+    assert [row for row in rows if "`tests/" not in row] == []
+
+
 def _tests_in(file: Path) -> set[str]:
     tree = ast.parse(file.read_text(encoding="utf-8")) if file.exists() else ast.Module([], [])
     return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
