@@ -13,12 +13,8 @@ TriggerReason = Literal[
 
 
 def cause(reason: TriggerReason | None) -> str:
-    """What made a fold due beside the mere size, in a few words; empty where there is nothing more to say."""
+    """What happened that made a fold due, in a few words; empty where nothing did but that more was said."""
     match reason:
-        case "messages":
-            return "for their number"
-        case "overflow":
-            return "the provider found the request too long"
         case "resume":
             return "the session was resumed"
         case "model_switch":

@@ -98,10 +98,10 @@ def retrying(event: Retrying, *, plain_text: bool = False) -> Text:
 
 
 def summary_started(event: SummaryStarted, *, plain_text: bool = False) -> Text:
-    reason = event.trigger.reason
-    why = "; ".join(part for part in (cause(reason), f"context {percent(event.trigger.ratio)} full") if part)
+    reason, why = event.trigger.reason, cause(event.trigger.reason)
+    told = reason.replace("_", " ") + (f": {why}; context {percent(event.trigger.ratio)} full" if why else "")
     return notice(
-        f"Summarizing {event.messages} messages{'' if reason == 'manual' else f' ({why})'} …", plain_text=plain_text
+        f"Summarizing {event.messages} messages{'' if reason == 'manual' else f' ({told})'} …", plain_text=plain_text
     )
 
 

@@ -169,11 +169,22 @@ def test_an_automatic_summary_is_told_in_one_line_and_one_by_hand_is_left_to_its
     automatic = screen(SummaryStarted(Trigger("ratio", 0.8, 1), 30), finished("ratio"), width=200)
 
     assert automatic == (
-        "· Summarizing 30 messages (context 80 % full) …\n"
+        "· Summarizing 30 messages (ratio) …\n"
         "· Messages m1-m30 are summarized now: 10k → 3k tokens (70 % less). Nothing is lost: /summaries shows it,"
         " /history --full all of it, /summarize --undo takes it back.\n"
     )
     assert screen(finished("manual")) == ""
+    assert screen(SummaryStarted(Trigger("model_switch", 1.304, 1), 30), width=200) == (
+        "· Summarizing 30 messages (model switch: the new model's window is smaller; context 130 % full) …\n"
+    )
+
+
+def test_what_was_masked_on_an_occasion_names_it() -> None:
+    epoch = Entry(1, "a", 0.0, MaskEpoch({3: "x"}, 10_000, 4_000, trigger="resume"))
+
+    assert screen(ContextMasked(epoch, 10_000, 4_000), width=200) == (
+        "· Old tool results are shown short now (the session was resumed): 6k tokens freed.\n"
+    )
 
 
 def test_small_things_are_told_in_a_line_each() -> None:
