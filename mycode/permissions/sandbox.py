@@ -156,10 +156,8 @@ class Bubblewrap:
             [path for root in roots for path in redirections(root)],
         )
         paths = [*(path for root in roots for path in kept(root, self._home)), *map(str, places)]
-        sealed = sorted(
-            {os.path.realpath(path) for path in paths if Path(path).exists()} - {f"{r}/.github" for r in roots}
-        )
-        sealed = [path for path in sealed if any(inside(path, root) for root in self._roots)]
+        found = {os.path.realpath(path) for path in paths if Path(path).exists() and Path(path).name != ".github"}
+        sealed = sorted(path for path in found if any(inside(path, root) for root in self._roots))
         # A folder that is a mount point itself cannot be moved away to make room for another.
         above = {str(folder) for path in sealed for folder in Path(path).parents} - set(self._roots)
         pinned = sorted(folder for folder in above if any(inside(folder, root) for root in self._roots))

@@ -144,6 +144,7 @@ def test_a_command_in_the_box_leaves_nothing_of_the_box_behind(project: Path):
         "echo x >> more.config",
         "echo x > .git/modules/lib/hooks/post-checkout",
         "echo 'gitdir: ../evil' > lib/.git",
+        "mv tools old; mkdir -p tools/git; echo x > tools/git/post-merge",
         "mv lib other; mkdir lib; echo 'gitdir: ../evil' > lib/.git",
         "rm -f .npmrc; mv scripts other; mkdir scripts; echo x > scripts/pre-commit",
     ],
@@ -151,12 +152,15 @@ def test_a_command_in_the_box_leaves_nothing_of_the_box_behind(project: Path):
 def test_what_runs_later_outside_neither_changes_nor_comes_to_be(command: str, project: Path):
     if not detect("auto", project).active:
         pytest.skip("there is no box here")
-    (project / ".git/config").write_text("[core]\n\thooksPath = scripts\n[include]\n\tpath = ../more.config\n")
+    named = "[core]\n\thooksPath = scripts\n\thooksPath = tools/git\n[include]\n\tpath = ../more.config\n"
+    (project / ".git/config").write_text(named)
     (project / ".git/modules/lib/hooks").mkdir(parents=True)
     for name in (".git/modules/lib/HEAD", ".npmrc", "scripts/pre-commit", "more.config", "lib/.git"):
         (project / name).parent.mkdir(exist_ok=True)
         (project / name).write_text("mine")
     (project / ".git/modules/lib/config").write_text("[core]\n\tworktree = ../../../lib\n")
+    (project / "tools/git").mkdir(parents=True)
+    (project / "tools/git/post-merge").write_text("mine")
     before = {path: path.read_text() for path in project.rglob("*") if path.is_file()}
 
     boxed_run(project, command)
@@ -247,6 +251,7 @@ def test_what_bubblewrap_is_told(tmp_path: Path):
         "/usr/bin/bwrap",
         *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
         *("--tmpfs", "/tmp", "--tmpfs", "/var/tmp", "--tmpfs", "/run", "--bind", root, root),
+        *("--bind", f"{root}/.github", f"{root}/.github"),
         *(word for path in sealed for word in ("--ro-bind", path, path)),
         *("--tmpfs", keys),
         *("--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--chdir", root, "--", "ls"),
