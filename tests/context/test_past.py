@@ -13,8 +13,8 @@ from mycode.context.policy import Masking, Policy
 from mycode.context.projection import Row
 from mycode.core.entries import Entry
 from mycode.core.events import SummaryFinished
-from mycode.core.messages import UserMessage
-from mycode.core.summaries import SummaryRecord
+from mycode.core.messages import ToolResult, UserMessage
+from mycode.core.summaries import MaskEpoch, SummaryRecord
 from tests.context.test_invariants import live, policies, windows
 from tests.support.context_doubles import Chat, MemoryLog, manual
 from tests.support.histories import histories
@@ -141,3 +141,22 @@ async def test_while_the_disk_refuses_nothing_is_forgotten_and_all_can_be_undone
     assert chat.again(WINDOW).manager.view() == folded
     chat.log.write(undone.entry)
     assert chat.again(WINDOW).manager.view() == before
+
+
+def test_a_long_conversation_that_was_never_folded_is_taken_up_without_reading_all_of_it():
+    chat = Chat(200_000)
+    chat.turns(700, size=4_000)
+    chat.log.write(chat.manager.pin("never touch main").entry)
+    chat.log.write(chat.manager.drop([3]).entry)
+    again = Chat(WINDOW, log=MemoryLog(chat.log.entries))
+    assert 16 < len(set(again.log.was_read)) < 100
+    assert again.manager.pins() == ("never touch main",)
+
+
+def test_where_masks_leave_room_older_messages_are_taken_up_too():
+    chat = Chat(200_000)
+    chat.turns(60, size=4_000)
+    results = [entry.seq for entry in chat.log.entries if isinstance(entry.message, ToolResult)]
+    chat.log.write(chat.manager.note(MaskEpoch({seq: f"[m{seq}]" for seq in results})))
+    again = Chat(WINDOW, log=MemoryLog(chat.log.entries))
+    assert len(again.manager.view()) == len(chat.manager.view()) == 240
