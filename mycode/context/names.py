@@ -72,8 +72,8 @@ class Names:
 
     Messages are numbered from 0. What an earlier fold kept lies before them, from `-earlier` on, and stands behind them
     in `passages` and `blocks`, so that each number is an index. `siblings` counts the names that lie in a parent;
-    `lines` tells of each line the block where it came last, and its place there; `levels` has all lines by `LEVELS`,
-    as the number of the message and the place in it, `number << PLACES | place`.
+    `lines` tells of each line the message where it came first, the block where it came last, and its place there;
+    `levels` has all lines by `LEVELS`, as the number of the message and the place in it, `number << PLACES | place`.
     """
 
     def __init__(self, reader: Reader | None = None) -> None:
@@ -82,7 +82,7 @@ class Names:
         self.blocks: list[Block] = []
         self.uses: dict[str, Use] = {}
         self.siblings: dict[str, int] = {}
-        self.lines: dict[str, tuple[Block, int]] = {}
+        self.lines: dict[str, tuple[int, Block, int]] = {}
         self.levels = [array("q") for _ in LEVELS]
         self.earlier = 0
 
@@ -109,8 +109,8 @@ class Names:
         for number, passage in enumerate(kept, -len(kept)):
             joined._add(number, passage)
         for text in joined.lines.keys() & self.lines.keys():
-            block, place = joined.lines[text]
-            block.again[place] = 0
+            _, block, place = joined.lines[text]
+            block.again[place] = self.lines[text][0]
         siblings = dict(self.siblings)
         both: dict[str, Use] = {}
         for text, use in joined.uses.items():
@@ -166,13 +166,13 @@ class Names:
             block.lengths.append(length)
             block.costs.append(line.cost)
             known = lines.get(line.text)
-            if known is not None and known[0] is block:
+            if known is not None and known[1] is block:
                 block.again.append(number)
                 continue
             block.again.append(NEVER)
             if known is not None:
-                known[0].again[known[1]] = number
-            lines[line.text] = (block, place)
+                known[1].again[known[2]] = number
+            lines[line.text] = (known[0] if known is not None else number, block, place)
             # All candidates on a line together are worth at most what it is worth itself, and its own value. So where
             # they cost less than it does, one of them ranks before it, unless the rank is as low as that own value.
             spare = line.cost + LINE_FEE + shared - sum([name.cost + shared for name in line.names])
