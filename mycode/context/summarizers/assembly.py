@@ -233,7 +233,7 @@ def decisions_of(fold: Fold) -> list[Statement]:
 
 def error_line(error: ErrorFact, limit: int = 300) -> str:
     """An error and what it came from, the latter short: a whole script may have caused it."""
-    source = _short(error.source, 80)
+    source = short(error.source, 80)
     text = " ".join(error.text.split())
     return f"{source}: {text}"[:limit] if source else text[:limit]
 
@@ -282,13 +282,14 @@ def lines(
 ) -> Section:
     """A section of sentences, masked, each cut to `limit` characters."""
     items = []
-    for text in dict.fromkeys(_short(text, limit) for text in fold.redact_each(texts)):
+    for text in dict.fromkeys(short(text, limit) for text in fold.redact_each(texts)):
         tokens = fold.count(text) + _JOINT_TOKENS
         items.append(Item(text, text.removesuffix(" …"), tokens, weight(text) if weight else 0))
     return Section(title, tuple(items), listed=True)
 
 
-def _short(text: str, limit: int) -> str:
+def short(text: str, limit: int) -> str:
+    """A text on one line, cut to `limit` characters; the cut is marked."""
     text = " ".join(text.split())
     return text if len(text) <= limit else text[: limit - 2].rstrip() + " …"
 

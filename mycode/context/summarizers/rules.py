@@ -16,10 +16,14 @@ from mycode.context.summarizers.assembly import (
     error_line,
     fitted,
     must_sections,
+    short,
 )
+from mycode.context.summarizers.assembly import lines as lines_of
 from mycode.core.messages import UserMessage
 from mycode.core.summaries import ActionItem, SummaryContext
 
+ASKED_PART = 8
+"""What the person asked for takes at most this part of the room: the first request and the newest ones."""
 MOST_POINTS = 30
 """A summary lists at most this many highlights (R84)."""
 
@@ -37,6 +41,8 @@ def tell(fold: Fold) -> Draft:
     if fold.budget_tokens < lines.LEAST:
         return Draft("rules", lines.OMITTED, points, context)
     must = must_sections(fold)
+    first = points[0] if points else ""
+    asked = lines_of("Asked", points, 120, fold, lambda text: text == first).newest(fold.room // ASKED_PART)
     if fold.form == "lines":
         return replace(_in_lines(fold, must), key_points=points, context=context)
 
@@ -44,7 +50,7 @@ def tell(fold: Fold) -> Draft:
         facts = "\n".join(section.text() for section in (*kept, *settled))
         return Draft("rules", facts, points, context)
 
-    return assemble(fold, must, lay, fold.room)
+    return assemble(fold, [asked, *must], lay, fold.room)
 
 
 def _in_lines(fold: Fold, must: Sequence[Section]) -> Draft:
@@ -62,8 +68,9 @@ def _in_lines(fold: Fold, must: Sequence[Section]) -> Draft:
 def key_points(fold: Fold) -> tuple[str, ...]:
     """What the person asked for, one line each: the topics of a summary that no model wrote."""
     earlier = list(fold.previous.key_points) if fold.previous else []
-    said = [message.text for _, message in fold.messages if isinstance(message, UserMessage) and message.text.strip()]
-    earlier += fold.redact_each(" ".join(text.split())[:100] for text in said)
+    texts = (message.text.strip() for _, message in fold.messages if isinstance(message, UserMessage))
+    said = [text for text in texts if text and not text.startswith("<")]  # what a program says in their name is none
+    earlier += [short(text, 100) for text in fold.redact_each(said)]
     return tuple(list(dict.fromkeys(earlier))[-MOST_POINTS:])
 
 
