@@ -86,3 +86,8 @@ def test_instructions_are_no_way_to_a_file_of_another_kind(workspace: Path) -> N
     (workspace / "notes.md").write_text("Use tabs.")
     (workspace / "CLAUDE.md").symlink_to("notes.md")
     assert read_memory(workspace).text == f"## {workspace / 'CLAUDE.md'}\nUse tabs."
+
+
+def test_a_box_is_told_with_what_commands_see_in_it() -> None:
+    facts = Environment(cwd="/p", platform="Linux", shell="bash", date="2026-01-02", sandbox="bubblewrap, no network")
+    assert "- Sandbox for commands: bubblewrap, no network. Empty read-only .git, " in system_prompt(facts)
