@@ -42,8 +42,8 @@ def system_prompt(environment: Environment, *, append: str = "") -> str:
         facts.append("Git: not a repository")
     if environment.sandbox:
         facts.append(
-            f"Sandbox for commands: {environment.sandbox}. Empty read-only .git, .mycode, .vscode, .envrc and the like that "
-            "they see are not really there"
+            f"Sandbox for commands: {environment.sandbox}. Empty read-only .git, .mycode, .vscode, .envrc and the like "
+            "that they see are not really there"
         )
     parts = [_PROMPT, "# Surroundings\n" + "\n".join(f"- {fact}" for fact in facts) + "\n"]
     if append.strip():
