@@ -19,8 +19,6 @@ from tests.support.script import Answer, call, say
 from tests.support.scripted_server import ScriptedServer, serving
 from tests.support.terminal import Terminal
 
-WIDE = "漢字 👩‍👩‍👧 ok 🇩🇪 é ｆｕｌｌ"
-
 
 @pytest.fixture
 def program(workspace: Path, tmp_path: Path) -> Program:
@@ -177,22 +175,6 @@ def test_several_prompts_in_one_folder_do_not_disturb_each_other(program: Progra
     assert [own.run("sessions", "verify", info["id"]).returncode for info in listed] == [0] * 4
 
 
-def test_settings_changed_by_several_at_once_are_all_there(program: Program) -> None:
-    keys = [("repl.vi", "true"), ("repl.theme", "light"), ("tools.bash_timeout", "33"), ("session.max_steps", "44")]
-    keys += [
-        ("model.effort", "low"),
-        ("repl.editor", "nano"),
-        ("model.context_window", "9000"),
-        ("tools.output_limit", "5000"),
-    ]
-    running = [start(program, "config", "set", key, value) for key, value in keys]
-    said = [one.communicate(timeout=60)[1] for one in running]
-    assert [one.returncode for one in running] == [0] * len(keys), said
-    text = (program.home / "mycode" / "settings.toml").read_text()
-    assert [key for key, _ in keys if f"{key.rpartition('.')[2]} = " not in text] == []
-    assert sorted(path.name for path in (program.home / "mycode").iterdir() if path.name.endswith(".tmp")) == []
-
-
 def test_a_session_that_is_open_elsewhere_is_not_written_to(program: Program) -> None:
     with serving([say("First."), Answer(fault="hang"), say("In a copy.")]) as server:
         own = talking_to(program, server)
@@ -275,20 +257,6 @@ def test_a_line_that_drops_ends_the_chat_and_all_is_saved(
         wait_until(lambda: gone(pid), "the program to end")
     assert ("assistant", "I wait for it.") in kept(program)
     wait_until(lambda: gone(int((tmp_path / "pid").read_text())), "the command to end")
-
-
-@pytest.mark.parametrize("columns", [1, 7, 20, 80, 300])
-def test_a_chat_works_at_any_width_with_wide_letters(chat: Callable[..., Terminal], columns: int) -> None:
-    text = f"# {WIDE}\n\n| {WIDE} | b |\n|---|---|\n| 1 | {WIDE} |\n\n```\n{WIDE * 5}\n```\n\nThe end."
-    look = call("execute_bash", {"command": f"echo '{WIDE}'"}, text=WIDE)
-    with serving([look, say(text, pause=0.001)]) as server:
-        terminal = chat(server, "--yolo", columns=columns)
-        terminal.send(f"{WIDE}\r")
-        terminal.wait(lambda seen: "end." in seen.everything.replace("\n", ""), "the end")
-        terminal.send("\x04")
-        assert terminal.wait_end() == 0
-    assert terminal.modes() == terminal.before
-    assert "Traceback" not in terminal.everything
 
 
 def test_a_resize_in_mid_stream_leaves_one_copy_of_everything(chat: Callable[..., Terminal]) -> None:

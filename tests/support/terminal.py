@@ -105,7 +105,10 @@ class Terminal:
         return self.child.exitstatus if self.child.exitstatus is not None else -1
 
     def close(self) -> None:
-        self.child.close(force=True)
+        try:
+            self.child.close(force=True)
+        except pexpect.ExceptionPexpect:  # it was killed, and takes its time on a busy machine
+            self.child.wait()
 
     def shown(self) -> str:
         return "\n".join(["┌" + "─" * self.screen.columns, *("│" + line for line in self.everything.split("\n")), "└"])
