@@ -257,7 +257,7 @@ def _literals(hint: object) -> tuple[object, ...]:
 
 
 def _type_name(hint: object) -> str:
-    if isinstance(hint, types.UnionType):
+    if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
         return " or ".join(_type_name(part) for part in typing.get_args(hint))
     if typing.get_origin(hint) is typing.Literal:
         return ", ".join(f'"{value}"' for value in typing.get_args(hint))
