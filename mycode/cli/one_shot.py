@@ -64,8 +64,15 @@ async def _one_turn(run: Run, prompt: str) -> int:
     place = Workplace(run, NobodyToAsk())
     task = asyncio.current_task()
     assert task is not None
+    leaving = False
+
+    def stop(number: int) -> None:
+        # Once is enough: a second one would cut short the cleaning up after the first.
+        if not leaving and not task.cancelling():
+            task.cancel(number)
+
     for number in (signal.SIGTERM, signal.SIGHUP):
-        asyncio.get_running_loop().add_signal_handler(number, _stop, task, number)
+        asyncio.get_running_loop().add_signal_handler(number, stop, number)
     try:
         session = place.session
         opening = Opening(
@@ -91,11 +98,8 @@ async def _one_turn(run: Run, prompt: str) -> int:
         number = stopped.args[0] if stopped.args else signal.SIGINT
         return 128 + int(number)
     finally:
+        leaving = True
         await place.aclose()
-
-
-def _stop(task: "asyncio.Task[int]", number: int) -> None:
-    task.cancel(number)
 
 
 def _check_writable(file: Path) -> None:

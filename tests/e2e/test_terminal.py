@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.aftermath import gone, kept, orphans, store_of, wait_until, written
+from tests.support.aftermath import gone, kept, orphans, start, store_of, wait_ended, wait_until, written
 from tests.support.program import Program, json_lines
 from tests.support.script import Answer, call, say
 from tests.support.scripted_server import ScriptedServer, serving
@@ -135,6 +136,26 @@ def test_an_interrupt_from_outside_is_a_control_c(chat: Callable[..., Terminal])
         terminal.wait_for("On we go.")
         terminal.wait_gone("interrupts")
         left(terminal)
+
+
+@pytest.mark.parametrize(("ending", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_impatient_second_signal_cuts_the_leaving_short_and_still_leaves_nothing(
+    program: Program, tmp_path: Path, ending: signal.Signals, code: int
+) -> None:
+    command = f"trap '' TERM INT; sleep 1000 & echo $! > {tmp_path}/pid; wait; wait"
+    with serving([call("execute_bash", {"command": command}, text="I wait for it."), say("On we go.")]) as server:
+        own = replace(program, model_url=server.url)
+        running = start(own, "-p", "go", "--yolo")
+        wait_until(lambda: written(tmp_path / "pid"), "the command")
+        running.send_signal(ending)
+        time.sleep(0.2)  # while it waits for a command that does not listen
+        running.send_signal(ending)
+        out, said = running.communicate(timeout=30)
+        assert (running.returncode, out, "Traceback" in said) == (code, "", False)
+        wait_ended(own)
+        assert ("assistant", "I wait for it.") in kept(program)
+        assert own.ask("and now?", "-c").stdout == "On we go.\n"
+        assert orphans(server.asked[-1].body["messages"]) == []
 
 
 @pytest.mark.parametrize("way", ["key", "signal"])
