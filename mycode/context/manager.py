@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncGenerator, Callable, Container, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from mycode.context import budget, cutting, pins, projection
+from mycode.context import budget, by_hand, pins
 from mycode.context import policy as policies
 from mycode.context.budget import Learned
 from mycode.context.conversation import Conversation, is_overlay
@@ -20,22 +20,17 @@ from mycode.context.ledger import TokenLedger
 from mycode.context.live_view import added, category
 from mycode.context.policy import Choice, Policy
 from mycode.context.projection import Row, Shown
-from mycode.core.entries import Body, Entry, Log, Note
-from mycode.core.errors import ContextOverflow, InputError
+from mycode.core.entries import Body, Entry, Log
+from mycode.core.errors import ContextOverflow
 from mycode.core.events import ContextChanged, Event, Warned
 from mycode.core.messages import AssistantMessage, Message, ToolResult, ViewMessage
 from mycode.core.models import Model, ModelInfo, TokenCounter, ToolSpec
 from mycode.core.summaries import (
     Category,
     ContextUsage,
-    Drop,
-    MaskEpoch,
-    Pin,
-    SummaryRecord,
     Trigger,
     TriggerDistance,
     TriggerReason,
-    Undo,
 )
 from mycode.core.usage import Usage
 
@@ -339,76 +334,39 @@ class ContextManager:
 
         A summary stays where its originals were purged: there is nothing to show in its place.
         """
-        entry = self._talk.newest_undoable()
-        if entry is None:
+        change = by_hand.undo(self._talk)
+        if change is None:
             return None
-        if not self._talk.can_lift(entry.seq):
-            message = (
-                "This summary cannot be undone: originals under it were purged. /history --audit tells when and why."
-            )
-            raise InputError(message)
-        text = _undone(entry.body)
         self._folds.forget_prepared()
         self._folds.hope()
-        return self._by_hand(Undo(entry.seq), f"Undone: {text}; the view is as it was before it.")
+        return self._changed(change)
 
     def drop(self, seqs: Sequence[int]) -> ContextChanged:
         """Leaves messages out of the view; a mark with their handle stays. The newest user message cannot be."""
-        self._check(seqs)
-        news = _others(seqs, self._talk.laid.dropped, "left out already")
-        return self._by_hand(Drop(news), f"Left out: {_handles(news)}.")
+        return self._changed(by_hand.drop(self._talk, seqs))
 
     def shrink(self, seqs: Sequence[int]) -> ContextChanged:
         """Shows messages as one line each."""
-        self._check(seqs)
-        laid = self._talk.laid
-        seen = _others(seqs, laid.dropped, "left out; /context restore shows what was left out")
-        news = _others(seen, laid.shrunk, "shortened already")
-        return self._by_hand(Drop(news, shrink=True), f"Shortened: {_handles(news)}.")
+        return self._changed(by_hand.shrink(self._talk, seqs))
 
     def restore_items(self, seqs: Sequence[int]) -> ContextChanged:
         """Shows messages whole again that were left out, shortened or masked."""
-        laid = self._talk.laid
-        whole = {seq for seq in seqs if seq not in {*laid.dropped, *laid.shrunk, *laid.stubs}}
-        for seq in whole:
-            if self._talk.past.row(seq) is None:
-                message = f"There is no message m{seq} in view."
-                raise InputError(message)
-        news = _others(seqs, whole, "shown whole already")
-        return self._by_hand(Note(projection.RESTORED, {"seqs": list(news)}), f"Restored: {_handles(news)}.")
+        return self._changed(by_hand.restore(self._talk, seqs))
 
     def pin(self, what: str | int) -> ContextChanged:
         """Keeps a text, or the text of message `what`, word for word in every view from now on."""
-        if isinstance(what, str):
-            body = Pin(what)
-        else:
-            row = self._talk.past.original(what)
-            if row is None:
-                message = f"There is no message m{what} to pin."
-                raise InputError(message)
-            body = Pin(row.message.text, "message", what)
-        if not body.text.strip():
-            message = "There is no text to pin."
-            raise InputError(message)
-        return self._by_hand(body, f"Pinned: {' '.join(body.text.split())[:80]}")
+        return self._changed(by_hand.pin(self._talk, what))
 
     def pins(self) -> tuple[str, ...]:
         """What is pinned, in the order in which `unpin` numbers it from 1."""
-        return (*pins.settled_pins(self._talk.laid), *pins.fresh_pins(self._talk.laid))
+        return pins.all_pins(self._talk.laid)
 
     def unpin(self, number: int) -> ContextChanged:
         """Lets go of the pin with that number."""
-        texts = self.pins()
-        if not 1 <= number <= len(texts):
-            message = f"There is no pin {number}; there are {len(texts)}."
-            raise InputError(message)
-        text = texts[number - 1]
-        seq = next((seq for seq, pin in self._talk.laid.pins if pin.text == text), None)
-        body = Undo(seq) if seq is not None else Note(projection.UNPINNED, {"text": text})
-        return self._by_hand(body, f"Unpinned: {' '.join(text.split())[:80]}")
+        return self._changed(by_hand.unpin(self._talk, number))
 
     def switch_model(self, info: ModelInfo) -> None:
-        """From now on the window is that of another model; if it is a smaller one, a trigger is named `model_switch`."""
+        """From now on the window is that of another model; where it is smaller, a trigger is named `model_switch`."""
         before = self._ledger.window
         self._ledger.switch(info)
         if self._ledger.window < before:
@@ -466,46 +424,8 @@ class ContextManager:
         age = len(self._talk.rows) - self._talk.past.after(row.seq)
         return f"{digests.placeholder(age)} (m{row.seq})"
 
-    def _by_hand(self, body: Body, text: str) -> ContextChanged:
-        return ContextChanged(self.note(body), text)
-
-    def _check(self, seqs: Sequence[int]) -> None:
-        newest = cutting.newest_user(self._talk.rows)
-        for seq in seqs:
-            if self._talk.past.row(seq) is None:
-                message = f"There is no message m{seq} in view."
-                raise InputError(message)
-            if newest is not None and self._talk.rows[newest].seq == seq:
-                message = f"m{seq} is the newest thing you said; it stays."
-                raise InputError(message)
-
-
-def _others(seqs: Sequence[int], done: Container[int], how: str) -> tuple[int, ...]:
-    """Those of the messages for which there is something to do, each once; raises if there are none."""
-    news = tuple(seq for seq in dict.fromkeys(seqs) if seq not in done)
-    if not news:
-        message = f"{_handles(seqs)} {'is' if len(seqs) == 1 else 'are'} {how}."
-        raise InputError(message)
-    return news
-
-
-def _undone(body: Body) -> str:
-    """What an undo takes back, in words."""
-    match body:
-        case SummaryRecord():
-            return "the last summary"
-        case MaskEpoch():
-            return "the last masking of old results"
-        case Drop(seqs=seqs, shrink=shrink):
-            return f"{'shortening' if shrink else 'leaving out'} {_handles(seqs)}"
-        case Note(name=projection.RESTORED, data=data):
-            return f"restoring {_handles(data['seqs'])}"
-        case _:
-            return "the last change by hand"
-
-
-def _handles(seqs: Sequence[int]) -> str:
-    return ", ".join(f"m{seq}" for seq in seqs)
+    def _changed(self, change: by_hand.Change) -> ContextChanged:
+        return ContextChanged(self.note(change.body), change.text)
 
 
 def _remembering(count: budget.Count) -> budget.Count:

@@ -48,6 +48,11 @@ def fresh_pins(laid: Laid) -> tuple[str, ...]:
     return _once(pin.text for seq, pin in laid.pins if seq >= laid.epoch and pin.text not in settled)
 
 
+def all_pins(laid: Laid) -> tuple[str, ...]:
+    """What is pinned: first what stands in the passage, then what waits for it."""
+    return (*settled_pins(laid), *fresh_pins(laid))
+
+
 def pins_text(texts: Sequence[str]) -> str:
     """The passage as the model reads it."""
     lines = [f"{number}. {text}" for number, text in enumerate(texts, 1)]
