@@ -30,7 +30,7 @@ from mycode.core.summaries import SummaryRecord
 Count = Callable[[str], int]
 
 MOST_NUMBERS = 20
-"""More bare numbers than this of one message tell nobody anything: they are the numbers of its lines."""
+"""More bare numbers of one message are but the numbers of its lines; left out where a handle brings them back."""
 CARRIED_LINES = 3
 """A name that an earlier fold kept counts as if it stood on this many lines: on how many it stood is gone."""
 
@@ -224,7 +224,7 @@ class _Choice:
             else:
                 use = self.uses[place]
                 home, part = self._home(use), use.name
-                if part.kind == "number" and self.numbers[home] >= MOST_NUMBERS:
+                if self.handles and part.kind == "number" and self.numbers[home] >= MOST_NUMBERS:
                     continue
                 cost = part.cost
                 if home not in self.opened:

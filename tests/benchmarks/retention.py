@@ -31,7 +31,7 @@ from tests.support.context_doubles import Chat, Script
 
 Transcript = list[dict[str, Any]]
 FOLDS = 3
-TAIL, TOLD = 0.25, 0.62
+TAIL, TOLD = 0.2, 0.72
 """What part of the budget a session's newest messages and its summary get; the rest is for pins and the footer."""
 ACCOUNT = '{"summary": "The work went on as it was asked for; the account of it is short."}'
 
