@@ -15,9 +15,10 @@ from mycode.context import budget, by_hand, pins
 from mycode.context import policy as policies
 from mycode.context.budget import Learned
 from mycode.context.conversation import Conversation, is_overlay
-from mycode.context.folds import Folds, MayFold, Wish
+from mycode.context.folds import Folds, MayFold
 from mycode.context.ledger import TokenLedger
 from mycode.context.live_view import added, category
+from mycode.context.plans import Plans, Wish
 from mycode.context.policy import Choice, Policy
 from mycode.context.projection import Row, Shown
 from mycode.core.entries import Body, Entry, Log
@@ -97,17 +98,9 @@ class ContextManager:
         self._arrival: TriggerReason | None = None
         self._ledger = TokenLedger(policy, counter, info, system, tools)
         self._talk = Conversation(policy.summary, self._count, memory)
-        self._folds = Folds(
-            policy,
-            self._talk,
-            self._ledger,
-            self._count,
-            models=summarizer or (lambda: ()),
-            note=self.note,
-            clock=clock,
-            new_id=new_id,
-            redact=redact,
-        )
+        self._plans = Plans(policy, self._talk, self._ledger, self._count, clock=clock, new_id=new_id, redact=redact)
+        models = summarizer or (lambda: ())
+        self._folds = Folds(policy, self._talk, self._ledger, self._plans, models=models, note=self.note, clock=clock)
 
     # -- the log ------------------------------------------------------------------------------------------------------
 
@@ -255,11 +248,11 @@ class ContextManager:
 
     def preview_savings(self) -> Savings:
         """What masking and summarizing would free."""
-        plan = self._folds.mask_plan(wanted=self._ledger.window)
-        rows = self._folds.chosen()
+        plan = self._plans.mask_plan(wanted=self._ledger.window)
+        rows = self._plans.chosen()
         folded = sum(row.tokens for row in rows)
         previous = self._talk.sums().get("summary", (0, 0))[0]
-        freed = max(0, folded + previous - self._folds.summary_budget(folded))
+        freed = max(0, folded + previous - self._plans.summary_budget(folded))
         return Savings(plan.freed, len(plan.stubs), freed if rows else 0, len(rows))
 
     def forecast(self) -> Forecast:
