@@ -10,8 +10,8 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mycode.context.digests import exit_code, first_error, plain_output
-from mycode.context.digests.calls import CallFacts, files_of_command
+from mycode.context.digests.calls import CallFacts, files_of_command, items_of, only_looks
+from mycode.context.digests.outputs import exit_code, first_error, never_ran, plain_output, refusal
 from mycode.context.names import Names
 from mycode.context.passages import Passage
 from mycode.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
@@ -306,13 +306,8 @@ def _with_calls(ledger: FactLedger, calls: tuple[CallFacts, ...]) -> FactLedger:
 
 
 def _todo_items(call: CallFacts) -> tuple[TodoItem, ...]:
-    found = call.arguments.get("todos") or call.arguments.get("items") or call.arguments.get("plan")
-    if not isinstance(found, list):
-        return ()
     items = []
-    for item in found:
-        if not isinstance(item, dict):
-            continue
+    for item in items_of(call.arguments):
         text = str(item.get("text") or item.get("content") or item.get("step") or item.get("title") or "")
         status = str(item.get("status", "pending"))
         if text and status in {"done", "completed", "complete"}:
@@ -323,12 +318,12 @@ def _todo_items(call: CallFacts) -> tuple[TodoItem, ...]:
 
 
 def _with_result(ledger: FactLedger, seq: int, call: CallFacts | None, result: ToolResult) -> FactLedger:
-    if call is None:
+    if call is None or ((result.is_error or len(result.text) < _SHORT) and never_ran(result.text)):
         return ledger
     if call.family == "bash":
         return _with_command(ledger, seq, call.command, result)
     source = f"{call.tool} {call.target}".strip()
-    if result.is_error:
+    if result.is_error or (call.family in {"write", "edit"} and refusal(result.text)):
         return _with_error(ledger, seq, source, first_error(result.text) or result.text.strip().split("\n", 1)[0])
     ledger = _resolved(ledger, seq, source)
     if call.family == "read":
@@ -339,6 +334,9 @@ def _with_result(ledger: FactLedger, seq: int, call: CallFacts | None, result: T
         for path in call.paths:
             ledger = _with_file(ledger, seq, path, changed=True)
     return ledger
+
+
+_SHORT = 500
 
 
 def _with_file(
@@ -377,12 +375,6 @@ def _without_documents(command: str) -> str:
     return " ".join(_DOCUMENT.sub(opening, command).split())[:500]
 
 
-def only_looks(command: str) -> bool:
-    """Whether a command only looked for something: what it did not find is an answer, no error to be solved."""
-    steps = [step.strip() for step in _STEP.split(command) if step.strip()]
-    return bool(steps) and all(_LOOK.match(step) for step in steps)
-
-
 def _reason(text: str) -> str:
     """The line that says why a command failed: its first error, or the last line that is more than a label."""
     rows = [row.strip() for row in reversed(text.split("\n")) if row.strip() and not _LABEL.fullmatch(row.strip())]
@@ -392,11 +384,6 @@ def _reason(text: str) -> str:
 _DOCUMENT = re.compile(
     r"(?P<head><<-?\s*(?P<quote>['\"]?)(?P<end>\w+)(?P=quote)[^\n]*)\n(?P<body>.*?)(?:\n[ \t]*(?P=end)(?=\n|$)|$)",
     re.DOTALL,
-)
-_STEP = re.compile(r"&&|\|\||[;|\n]")
-_LOOK = re.compile(
-    r"(?:cd|pwd|echo|printf|ls|cat|head|tail|sed -n|grep|egrep|fgrep|rg|ag|find|fd|wc|stat|file|tree|which|type|nl|sort"
-    r"|uniq|cut|command -v|test|\[|true|git (?:log|status|diff|show|blame|branch))(?:\s|$)"
 )
 _LABEL = re.compile(r"[\w ]{0,30}:|[-=_*#~]+|\W*exit (?:code|status)\W+\d+\W*", re.IGNORECASE)
 

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from mycode.context.digests.calls import read_call
-from mycode.context.facts import CommandFact, FactLedger, Statement, only_looks
+from mycode.context.digests.calls import only_looks, read_call
+from mycode.context.facts import CommandFact, FactLedger, Statement
 from mycode.context.projection import Row
 from mycode.context.summarizers import Draft, Fold, masked_each
 from mycode.core.messages import AssistantMessage

@@ -89,6 +89,162 @@ def test_a_call_and_its_result_become_one_line_of_key_facts(tool, arguments, out
     assert digest(tool, arguments, output) == expected
 
 
+CODEX = (
+    '{"output":"error[E0308]: mismatched types\\n --> a.rs:3:5","metadata":{"exit_code":101,"duration_seconds":0.1}}'
+)
+EDIT = {"path": "/r/a.py", "old_str": "a", "new_str": "b"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "output", "expected"),
+    [
+        (
+            "Bash",
+            {"command": "npm test"},
+            "Error: Exit code 1\n\nFAIL a.test.ts",
+            "Exit: 1 | Output: 3 lines | Error: FAIL a",
+        ),
+        (
+            "shell",
+            {"command": ["bash", "-lc", "cargo test"]},
+            CODEX,
+            "Exit: 101 | Output: 2 lines | Error: error[E0308]: m",
+        ),
+        (
+            "exec_command",
+            {"cmd": "make"},
+            "Chunk ID: a1\nWall time: 1.2 seconds\nProcess exited with code 2\nOutput:\nmake: *** [all] Error 1",
+            "Exit: 2 | Output: 1 lines | Error: make: *** [all] Error 1",
+        ),
+        (
+            "execute_bash",
+            {"command": "pytest"},
+            "all good\n[The command completed with exit code 0.]\n[Current working directory: /w]",
+            "[✓ execute_bash: Command: pytest | Exit: 0 | Output: 1 lines]",
+        ),
+        (
+            "run_shell_command",
+            {"command": "ls"},
+            "Output: x\nError: (none)\nExit Code: 0\nSignal: (none)",
+            "[✓ run_shell_command: Command: ls | Exit: 0 | Output: 4 lines]",
+        ),
+        (
+            "execute_bash",
+            {"command": "cat go.sh"},
+            "exit 1\nexit code: 0",
+            "[✓ execute_bash: Command: cat go.sh | Exit: 0",
+        ),
+        ("bash", {"command": "curl x"}, "HTTP status 404 returned", "[✓ bash: Command: curl x | Exit: unknown"),
+        (
+            "bash",
+            {"command": "grep -rn error src"},
+            "src/a.py:1: error handling",
+            "[✓ bash: Command: grep -rn error src",
+        ),
+        (
+            "bash",
+            {"command": "cat x"},
+            "cat: x: No such file or directory",
+            "Error: cat: x: No such file or directory]",
+        ),
+        (
+            "Read",
+            {"file_path": "b.ts"},
+            "<tool_use_error>File does not exist.</tool_use_error>",
+            "| Error: File does not",
+        ),
+        (
+            "edit_block",
+            EDIT,
+            "Search content not found in /r/a.py.",
+            "[❌ edit_block: File: /r/a.py | Error: Search content",
+        ),
+        (
+            "str_replace_editor",
+            {"command": "str_replace", **EDIT},
+            "No replacement was performed, old_str `a` did not appear verbatim.",
+            "[❌ str_replace_editor: File: /r/a.py | Error: No replacement was performed",
+        ),
+        (
+            "str_replace_editor",
+            {"command": "view", "path": "/r/a.py"},
+            "Here's the result of running `cat -n` on /r/a.py:\n     1\timport os\n     2\tclass B: pass\n",
+            "| Lines: 2 | Type: python | Defines: B | Imports: 1 modules]",
+        ),
+        (
+            "str_replace_editor",
+            {"command": "view", "path": "/r"},
+            "Here's the files and directories up to 2 levels deep in /r, excluding hidden items:\n/r\n/r/a.py",
+            "[✓ str_replace_editor: Path: /r | Entries: 2 | First: /r, /r/a.py]",
+        ),
+        (
+            "text_file",
+            {"command": "create", "path": "a.py", "file_text": "x = 1"},
+            "ok",
+            "[✓ text_file: File: a.py | Lines: 1",
+        ),
+        ("str_replace_editor", {"command": "undo_edit", "path": "a.py"}, "ok", "File: a.py | Undone]"),
+        (
+            "replace_in_file",
+            {"path": "a.py", "diff": "<<<<<<< SEARCH\na\n=======\nb\nc\n>>>>>>> REPLACE"},
+            "ok",
+            "Changed: +2 -1 lines]",
+        ),
+        (
+            "shell",
+            {"command": ["apply_patch", "*** Begin Patch\n*** Update File: a/b.py\n@@\n-x\n+y\n*** End Patch"]},
+            "Success.",
+            "[✓ shell: File: a/b.py | Changed: +1 -1 lines]",
+        ),
+        (
+            "Grep",
+            {"pattern": "foo", "path": "src/x.py"},
+            "12:foo\n15:foo",
+            "Matches: 2 | Files: 1 | Top files: src/x.py]",
+        ),
+        ("Grep", {"pattern": "foo"}, "a/b.py:12:foo\na/b.py-13-bar", "Matches: 1 | Files: 1 | Top files: a/b.py]"),
+        (
+            "Grep",
+            {"pattern": "foo", "output_mode": "count"},
+            "a.py:12\nc.py:3\n\nFound 15 total occurrences across 2 files.",
+            "Matches: 15 | Files: 2 | Top files: a.py, c.py]",
+        ),
+        (
+            "search_file_content",
+            {"pattern": "foo"},
+            'Found 2 matches for pattern "foo" in path ".":\n---\nFile: a.ts\nL1: foo\nL7: foo\n---',
+            "Matches: 2 | Files: 1 | Top files: a.ts]",
+        ),
+        (
+            "TodoWrite",
+            {"todos": '[{"content": "a", "status": "completed"}]'},
+            "ok",
+            "[✓ TodoWrite: Items: 1 | Done: 1]",
+        ),
+        ("read_file", {"path": ["a.py", "b.py"]}, "x", "[✓ read_file: File: a.py | "),
+        (
+            "view_file",
+            {"AbsolutePath": "/a.rs", "StartLine": 2, "EndLine": 3},
+            "#[test]\nfn t1() {}",
+            "Range: 2-3 | Lines: 2",
+        ),
+        ("", {}, "", "[✓ unknown: Output: 0 lines]"),
+    ],
+)
+def test_other_agents_wrap_name_and_fail_in_their_own_ways(tool, arguments, output, expected):
+    assert expected in digest(tool, arguments, output)
+
+
+def test_arguments_that_were_encoded_twice_are_read_all_the_same():
+    twice = ToolCall("c", "read_file", json.dumps(json.dumps({"path": "a.py"})))
+    assert digests.read_call(twice).path == "a.py"
+
+
+def test_a_search_that_was_never_answered_counts_no_matches_as_found():
+    found = digests.tool_summary(ToolCall("c", "grep", '{"pattern": "x"}'), None)
+    assert (found.status, found.key_facts[-1]) == ("partial", "no result")
+
+
 def test_the_compact_style_reads_as_a_phrase():
     assert digests.line(
         summary("read_file", {"path": "/src/app.ts"}, "export const a = 1\n" * 245), style="compact"

@@ -1,6 +1,7 @@
 import json
 
 import msgspec
+import pytest
 
 from mycode.context.facts import CommandFact, Fact, FactLedger
 from mycode.context.records import compacted
@@ -54,6 +55,32 @@ def test_an_error_is_open_until_the_same_command_passes():
     told.ran("execute_bash", {"command": "make test"}, "exit code: 0")
     assert told.ledger.open_errors == ()
     assert told.ledger.commands[-1] == CommandFact("make test", 0, 6)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "There is no tool named execute_bsh. Nearest: execute_bash.",
+        "Not run: the arguments are empty. It takes command (text).",
+        "Not permitted: git push needs a rule",
+        "The person refused this call. Do not repeat it.",
+        "Not run: this needs a person's approval and nobody can be asked.",
+        "The user doesn't want to proceed with this tool use. The tool use was rejected.",
+        "exec command rejected by user",
+        "<tool_use_error>InputValidationError: path is missing</tool_use_error>",
+    ],
+)
+def test_what_was_never_carried_out_is_no_command_no_change_and_no_open_error(output):
+    told = Told().ran("execute_bash", {"command": "git push"}, output, failed=True)
+    told.ran("write_file", {"path": "a.py", "content": "x"}, output, failed=True).ran("sing", {"song": "la"}, output)
+    assert (told.ledger.commands, told.ledger.open_errors, told.ledger.files_modified) == ((), (), ())
+
+
+def test_an_edit_that_says_it_was_not_made_is_an_open_error_and_no_change():
+    answer = "No replacement was performed, old_str `a` did not appear verbatim in a.py."
+    told = Told().ran("str_replace_editor", {"command": "str_replace", "path": "a.py", "old_str": "a"}, answer)
+    assert [error.text for error in told.ledger.open_errors] == [answer]
+    assert told.ledger.files_modified == ()
 
 
 def test_a_newer_failure_of_the_same_command_takes_the_place_of_the_older():

@@ -5,13 +5,26 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from mycode.context.digests.calls import CallFacts, Family, read_call
+from mycode.context.digests.calls import CallFacts, Family, items_of, only_looks, read_call
 from mycode.context.digests.languages import SHOWN, definitions, exports, file_type, imports, tests
+from mycode.context.digests.outputs import complaint, exit_code, first_error, plain_output, refusal
 from mycode.core.messages import ToolCall, ToolResult
 
-__all__ = ["CallFacts", "Family", "ToolSummary", "error_block", "line", "placeholder", "read_call", "tool_summary"]
+__all__ = [
+    "CallFacts",
+    "Family",
+    "ToolSummary",
+    "error_block",
+    "exit_code",
+    "first_error",
+    "line",
+    "placeholder",
+    "plain_output",
+    "read_call",
+    "tool_summary",
+]
 
 Status = Literal["success", "error", "partial"]
 Style = Literal["bracket", "compact"]
@@ -34,9 +47,10 @@ def tool_summary(call: ToolCall | None, result: ToolResult | None, *, command_li
     A result that is not there is `partial`: it may have had effects.
     """
     facts = read_call(call) if call else CallFacts("unknown", "other")
+    facts = facts if facts.tool.strip() else structs.replace(facts, tool="unknown")
     text = plain_output(result.text) if result else ""
     raw = result.text if result else ""
-    failed = bool(result and result.is_error)
+    failed = bool(result and result.is_error) or (facts.family in _ANSWERING and bool(refusal(raw)))
     match facts.family:
         case "read":
             summary = _read(facts, text, failed=failed)
@@ -54,7 +68,7 @@ def tool_summary(call: ToolCall | None, result: ToolResult | None, *, command_li
             summary = _todo(facts, text, failed=failed)
         case _:
             summary = _other(facts, text, failed=failed)
-    if result is None and summary.status != "partial":
+    if result is None:
         return ToolSummary(
             summary.tool_name, summary.family, "partial", (*summary.key_facts, "no result"), summary.metadata
         )
@@ -86,76 +100,18 @@ def placeholder(age: int) -> str:
     return f"[truncated - {age} steps ago]"
 
 
-def plain_output(text: str) -> str:
-    """A result without the wrapping that agents put around it: return codes, output tags, line numbers."""
-    text = _WRAPPING.sub("", text)
-    numbered = _NUMBERED.findall(text[:2000])
-    if len(numbered) >= 2 or (numbered and text.count("\n") < 2):
-        text = _NUMBERED.sub("", text)
-    return text.strip("\n")
-
-
-def exit_code(text: str) -> int | None:
-    """The exit code that a command's output names, by any agent's way of saying it."""
-    match = _EXIT_CODE.search(text[:400]) or _EXIT_CODE.search(text[-400:])
-    return int(match.group(1)) if match else None
-
-
-def first_error(text: str) -> str:
-    """The first line that tells of an error, stripped; empty when none does.
-
-    Of a traceback it is the line that names the exception, of a bare label (`Error:`) the label with the line below.
-    """
-    if not _ERROR_WORDS.search(text):
-        return ""
-    rows = text.split("\n")
-    place = 0
-    while place < len(rows):
-        row = rows[place]
-        if _TRACEBACK.match(row):
-            place, raised = _raised(rows, place)
-            if raised:
-                return raised
-        elif _ERROR_WORDS.search(row) and not _NO_ERRORS.search(row):
-            below = next((r.strip() for r in rows[place + 1 :] if r.strip()), "") if _BARE.fullmatch(row) else ""
-            return f"{row.strip()} {below}".strip()
-        place += 1
-    return ""
-
-
-def _raised(rows: list[str], start: int) -> tuple[int, str]:
-    """The last line of a traceback and what it raised in the end: empty if the text is cut off before that."""
-    margin = len(rows[start]) - len(rows[start].lstrip(" |+-"))
-    place, raised = start, ""
-    for place in range(start + 1, len(rows)):
-        row = rows[place]
-        row = row[margin:] if not row[:margin].strip(" |+-") else row.lstrip()
-        if _CHAINED.match(row):
-            raised = ""
-        elif raised and row.strip() and not _TRACEBACK.match(row):
-            return place - 1, raised
-        elif not raised and _EXCEPTION.fullmatch(row):
-            raised = row.strip()
-    return place, raised
-
-
-_WRAPPING = re.compile(r"</?(?:output|returncode|stdout|stderr|system-reminder)>(?:-?\d+</returncode>\n?)?\n?")
-_NUMBERED = re.compile(r"^ *\d+(?:\t|→| \| ?)", re.MULTILINE)
-_EXIT_CODE = re.compile(
-    r"(?:\bexit(?:ed)?(?: with)?(?: code| status)?|return ?code|<returncode>|\bstatus)\W{0,3}(-?\d{1,3})\b",
-    re.IGNORECASE,
-)
-_ERROR_WORDS = re.compile(
-    r"error|failed|exception|traceback|fatal:|panic:|command not found|no such file", re.IGNORECASE
-)
-_NO_ERRORS = re.compile(r"\b(?:0|no) (?:errors?|failed|failures?)\b", re.IGNORECASE)
-_TRACEBACK = re.compile(r"[\s|+-]*(?:Exception Group )?Traceback \(most recent call last\)")
-_CHAINED = re.compile(r"During handling of the above exception|The above exception was the direct cause")
-_EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?::.*)?\s*")
-_BARE = re.compile(r"\W*(?:[Ee]rrors?|ERRORS?|[Ff]ailed|FAILED|[Ff]ailures?|FAILURES?|[Ee]xception|[Tt]raceback)\W*")
-_MATCH_LINE = re.compile(r"^(?:\./)?([\w@.+~/-]+)[:-](\d+)[:-]", re.MULTILINE)
-_FILE_LINE = re.compile(r"^(?:\./)?([\w@.+~/-]*[\w-]\.[A-Za-z]\w{0,9})(?::\d+)?:?\s*$", re.MULTILINE)
-_FILE_PREFIX = re.compile(r"^(?:\./)?([\w@.+~/-]*[\w-]\.[A-Za-z]\w{0,9}):", re.MULTILINE)
+_ANSWERING: frozenset[Family] = frozenset({"read", "write", "edit", "search", "list"})
+"""Families whose tools say in words that they did not do what they were asked for."""
+_PATH = r"(?:[A-Za-z]:\\)?[\w@.+~/\\-]"
+_MATCH_LINE = re.compile(rf"^(?:\./)?({_PATH}+)[:-]\d+([:-])", re.MULTILINE)
+_FILE_LINE = re.compile(rf"^(?:\./|File: |```\d+:\d+:)?({_PATH}*[\w-]\.[A-Za-z]\w{{0,9}})(?::\d+)?:?\s*$", re.MULTILINE)
+_FILE_PREFIX = re.compile(rf"^(?:\./)?({_PATH}*[\w-]\.[A-Za-z]\w{{0,9}}):", re.MULTILINE)
+_FILE_NAME = re.compile(r"\.[A-Za-z]\w{0,9}$")
+_BARE_LINE = re.compile(r"^\s{0,4}(?:L(?:ine )?)?\d+:", re.MULTILINE)
+_COUNT = re.compile(r"\b[Ff]ound (\d+) (?:total )?(?:match|occurrence|result)")
+_NOTHING = re.compile(r"\s*(?:no (?:match|file|result|entr)|found 0 |0 (?:match|file|result)|nothing )", re.IGNORECASE)
+_FOLDER = re.compile(r"\s*Here's the files and directories\b[^\n]*\n")
+_BLOCK = re.compile(r"^<{5,9} ?SEARCH[^\n]*\n(.*?)\n?^={5,9}\n(.*?)\n?^>{5,9} ?REPLACE", re.MULTILINE | re.DOTALL)
 
 
 def _lines(text: str) -> int:
@@ -173,11 +129,14 @@ def _failure(facts: CallFacts, key_facts: list[str], text: str) -> ToolSummary:
 
 
 def _read(facts: CallFacts, text: str, *, failed: bool) -> ToolSummary:
+    if _FOLDER.match(text):
+        return _list(facts, text.partition("\n")[2], failed=failed)
     path = facts.path or facts.detail or "unknown"
     key_facts = [f"File: {path}"]
     if failed:
         return _failure(facts, key_facts, text)
     language, count = file_type(path), _lines(text)
+    found = [name for name in tests(text, language) if name]
     if facts.first_line > 1 or facts.last_line:
         first = max(1, facts.first_line)
         key_facts.append(f"Range: {first}-{max(first, min(facts.last_line or first + count - 1, first + count - 1))}")
@@ -185,12 +144,12 @@ def _read(facts: CallFacts, text: str, *, failed: bool) -> ToolSummary:
     if language in {"typescript", "javascript"}:
         names, label = exports(text)[:5], "Exports"
     else:
-        names, label = definitions(text, language)[:5], "Defines"
+        names, label = [name for name in definitions(text, language) if name not in found][:5], "Defines"
     if names:
         key_facts.append(f"{label}: {', '.join(names)}")
     if modules := imports(text, language):
         key_facts.append(f"Imports: {modules} modules")
-    if found := [name for name in tests(text, language) if name]:
+    if found:
         key_facts.append(f"Tests: {len(found)}")
     return ToolSummary(
         facts.tool,
@@ -210,7 +169,7 @@ def _read(facts: CallFacts, text: str, *, failed: bool) -> ToolSummary:
 def _bash(facts: CallFacts, raw: str, text: str, *, failed: bool, command_limit: int) -> ToolSummary:
     command = " ".join(facts.command.split()) or "unknown"
     code = exit_code(raw)
-    error = first_error(text)
+    error = complaint(text) if code is None and not failed and only_looks(facts.command) else first_error(text)
     count = _lines(text)
     shown = command if len(command) <= command_limit else command[: command_limit - 1].rstrip() + "…"
     key_facts = [f"Command: {shown}", f"Exit: {'unknown' if code is None else code}", f"Output: {count} lines"]
@@ -221,7 +180,8 @@ def _bash(facts: CallFacts, raw: str, text: str, *, failed: bool, command_limit:
     else:  # an exit code nobody told is no success (C17)
         status = "partial" if facts.tool == "execute_bash" else "success"
     if status == "error" and not error:
-        error = next((row.strip() for row in reversed(text.split("\n")) if row.strip()), "")
+        rows = (row.strip() for row in reversed(text.split("\n")))
+        error = next((row for row in rows if row and exit_code(row) is None), "")
     if error:
         key_facts.append(f"Error: {error[:100]}")
     metadata: dict[str, str | int | bool] = {
@@ -238,17 +198,9 @@ def _search(facts: CallFacts, text: str, *, failed: bool) -> ToolSummary:
     key_facts = [f'Pattern: "{pattern}"']
     if failed:
         return _failure(facts, key_facts, text)
-    rows = _MATCH_LINE.findall(text)
-    files = list(dict.fromkeys(path for path, _ in rows)) or list(
-        dict.fromkeys(_FILE_LINE.findall(text) or _FILE_PREFIX.findall(text))
-    )
-    matches = len(rows) or len(_FILE_LINE.findall(text)) or len(_FILE_PREFIX.findall(text))
-    if (
-        not matches
-        and text
-        and not re.match(r"\s*(?:no (?:matches|files|results)|found 0|0 matches)", text, re.IGNORECASE)
-    ):
-        matches = sum(1 for row in text.split("\n") if row.strip())
+    matches, files = _matches(text)
+    if matches and not files and _FILE_NAME.search(facts.path):
+        files = [facts.path]  # in one file, a search does not name it
     key_facts += [f"Matches: {matches}", f"Files: {len(files)}"]
     if files:
         key_facts.append(f"Top files: {', '.join(files[:3])}")
@@ -261,12 +213,26 @@ def _search(facts: CallFacts, text: str, *, failed: bool) -> ToolSummary:
     )
 
 
+def _matches(text: str) -> tuple[int, list[str]]:
+    """How many matches a search tells of, and in which files: by `file:line:`, by names, by lines, or in words."""
+    if _NOTHING.match(text):
+        return 0, []
+    rows = _MATCH_LINE.findall(text)
+    counted = sum(1 for _, sign in rows if sign == ":") or len(rows)
+    files = [path for path, _ in rows] or _FILE_LINE.findall(text) or _FILE_PREFIX.findall(text)
+    if not rows:
+        counted = len(_BARE_LINE.findall(text)) or len(files) or sum(1 for row in text.split("\n") if row.strip())
+    if told := _COUNT.search(text):
+        counted = int(told[1])
+    return counted, list(dict.fromkeys(files))
+
+
 def _list(facts: CallFacts, text: str, *, failed: bool) -> ToolSummary:
-    where = facts.pattern or facts.path or "."
+    where = facts.pattern or facts.path or facts.detail or "."
     if failed:
         return _failure(facts, [f"Path: {where}"], text)
-    names = [row.strip() for row in text.split("\n") if row.strip()]
-    found = 0 if len(names) == 1 and re.match(r"no |found 0", names[0], re.IGNORECASE) else len(names)
+    names = [row.strip().removeprefix("- ") for row in text.split("\n") if row.strip()]
+    found = 0 if len(names) == 1 and _NOTHING.match(names[0]) else len(names)
     key_facts = [f"Path: {where}", f"Entries: {found}"]
     if found:
         key_facts.append(f"First: {', '.join(names[:3])}")
@@ -297,6 +263,10 @@ def _edit(facts: CallFacts, text: str, *, failed: bool) -> ToolSummary:
     path = ", ".join(facts.paths[:3]) or "unknown"
     if failed:
         return _failure(facts, [f"File: {path}"], text)
+    if facts.arguments.get("command") == "undo_edit":
+        return ToolSummary(
+            facts.tool, "edit", "success", (f"File: {path}", "Undone"), {"path": facts.path or "unknown"}
+        )
     added, removed, edits = _change(facts.arguments)
     key_facts = [f"File: {path}", f"Changed: +{added} -{removed} lines"]
     if edits > 1:
@@ -320,21 +290,35 @@ def _change(arguments: dict[str, object]) -> tuple[int, int, int]:
     new = next((v for k in _NEW_KEYS if isinstance(v := arguments.get(k), str)), "")
     if old or new:
         return _lines(new), _lines(old), 1
-    patch = next((v for v in arguments.values() if isinstance(v, str) and ("\n+" in v or "\n-" in v)), "")
-    rows = patch.split("\n")
+    texts = [v for v in arguments.values() if isinstance(v, str)]
+    texts += ["\n".join(map(str, v)) for v in arguments.values() if isinstance(v, list)]
+    if blocks := [block for text in texts for block in _BLOCK.findall(text)]:
+        return sum(_lines(new) for _, new in blocks), sum(_lines(old) for old, _ in blocks), len(blocks)
+    rows = next((text for text in texts if "\n+" in text or "\n-" in text), "").split("\n")
     added = sum(row.startswith("+") and not row.startswith("+++") for row in rows)
-    return added, sum(row.startswith("-") and not row.startswith("---") for row in rows), max(1, patch.count("\n@@"))
+    removed = sum(row.startswith("-") and not row.startswith("---") for row in rows)
+    return added, removed, max(1, sum(row.startswith("@@") for row in rows[1:]))
 
 
 _OLD_KEYS = ("old_string", "old_str", "oldText", "old_text", "old", "search", "oldString")
-_NEW_KEYS = ("new_string", "new_str", "newText", "new_text", "new", "replace", "insert_text", "newString", "content")
+_NEW_KEYS = (
+    "new_string",
+    "new_str",
+    "newText",
+    "new_text",
+    "new",
+    "replace",
+    "insert_text",
+    "newString",
+    "content",
+    "code_edit",
+)
 
 
 def _todo(facts: CallFacts, text: str, *, failed: bool) -> ToolSummary:
     if failed:
         return _failure(facts, [], text)
-    found = facts.arguments.get("todos") or facts.arguments.get("items") or facts.arguments.get("plan")
-    items = [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+    items = items_of(facts.arguments)
     done = sum(str(item.get("status", "")) in {"done", "completed"} for item in items)
     current = next((item for item in items if str(item.get("status", "")) in {"active", "in_progress"}), None)
     key_facts = [f"Items: {len(items)}", f"Done: {done}"] if items else [facts.detail[:80] or "read"]

@@ -52,6 +52,8 @@ def read_call(call: ToolCall) -> CallFacts:
         family = _EDITOR.get(_text(arguments, "command"), "edit")
         command = ""
     paths = _paths(arguments)
+    if paths and command in _EDITOR and family in {"bash", "edit", "write"}:
+        family, command = _EDITOR[command], ""
     if key == "applypatch" or (family == "bash" and "*** Begin Patch" in command):
         patch = command or _text(arguments, "patch", "input", "raw", "diff", "text")
         found = re.findall(r"^(?:\*\*\* (?:Add|Update|Delete) File: |\+\+\+ b/)(.+?)\s*$", patch, re.MULTILINE)
@@ -73,12 +75,34 @@ def read_call(call: ToolCall) -> CallFacts:
 
 
 def decode(arguments: str) -> dict[str, object]:
-    """The JSON object of a call's arguments; anything else stands under `raw`."""
-    try:
-        value = msgspec.json.decode(arguments)
-    except (msgspec.DecodeError, UnicodeError):
-        return {"raw": arguments} if arguments.strip() else {}
-    return value if isinstance(value, dict) else {"raw": arguments}
+    """The JSON object of a call's arguments, also one that was encoded twice; anything else stands under `raw`."""
+    value: object = arguments
+    for _ in range(2):
+        try:
+            value = msgspec.json.decode(value) if isinstance(value, str) else value
+        except (msgspec.DecodeError, UnicodeError):
+            break
+    if isinstance(value, dict):
+        return value
+    value = value if isinstance(value, str) else arguments
+    return {"raw": value} if value.strip() else {}
+
+
+def items_of(arguments: dict[str, object]) -> list[dict[str, object]]:
+    """The items of a list of things to do, also when the list itself came as JSON text."""
+    found = next((value for name in ("todos", "items", "plan") if (value := arguments.get(name))), None)
+    if isinstance(found, str):
+        try:
+            found = msgspec.json.decode(found)
+        except (msgspec.DecodeError, UnicodeError):
+            return []
+    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+
+
+def only_looks(command: str) -> bool:
+    """Whether a command only looked for something: what it did not find is an answer, no error to be solved."""
+    steps = [step.strip() for step in _SEPARATOR.split(command) if step.strip()]
+    return bool(steps) and all(_LOOK.match(step) for step in steps)
 
 
 def arguments_text(arguments: str) -> str:
@@ -118,16 +142,22 @@ def files_of_command(command: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 _TOOLS: dict[Family, str] = {
-    "read": "readfile read view viewfile openfile cat notebookread readmanyfiles",
-    "write": "createfile write writefile create writetofile newfile savefile",
+    "read": (
+        "readfile read view viewfile openfile open cat notebookread readmanyfiles readmultiplefiles readfiles "
+        "viewimage fsread"
+    ),
+    "write": "createfile write writefile create writetofile newfile savefile fswrite",
     "edit": (
         "editfile edit multiedit strreplace applydiff replaceinfile searchreplace notebookedit insert replace "
         "applypatch patch strreplaceeditor strreplacebasededittool insertedit replacestringinfile "
-        "searchandreplace editnotebook"
+        "searchandreplace editnotebook editblock replacefilecontent multireplacefilecontent replaceinfilecontent "
+        "applyedit updatefile texteditor editor"
     ),
     "bash": (
         "executebash bash shell localshell runcommand execcommand terminal runterminalcmd executecommand "
-        "runshellcommand shellcommand exec run ipython runinterminal writestdin powershell python runcmd"
+        "runshellcommand shellcommand exec run ipython runinterminal writestdin powershell python runcmd "
+        "localshellcall containerexec executeipythoncell runpython runcode codeexecution bashcodeexecution "
+        "runterminalcommand executeshellcommand startprocess"
     ),
     "search": (
         "grep searchfiles search searchcode codebasesearch grepsearch ripgrep rg searchdir searchfilecontent "
@@ -154,11 +184,17 @@ _EDITOR: dict[str, Family] = {
 }
 _PATH_KEYS = (
     *("path", "file_path", "filePath", "filepath", "file", "filename", "notebook_path", "target_file"),
-    *("absolute_path", "relative_path", "file_name", "uri", "TargetFile", "AbsolutePath"),
+    *("absolute_path", "relative_path", "file_name", "uri", "TargetFile", "AbsolutePath", "relative_workspace_path"),
+    *("FilePath", "fileName", "path_to_file", "DirectoryPath"),
 )
+_ONE_INDEXED = ("start_line_one_indexed", "end_line_one_indexed_inclusive")
 _READERS = frozenset({"cat", "sed", "head", "tail", "nl", "less", "more", "bat", "wc", "awk", "view", "open"})
 _REDIRECT = re.compile(r"(?<![0-9&<>])>>?\s*['\"]?([\w@.+/~-]+)")
 _SEPARATOR = re.compile(r"&&|\|\||[;|\n]")
+_LOOK = re.compile(
+    r"(?:cd|pwd|echo|printf|ls|cat|head|tail|sed -n|grep|egrep|fgrep|rg|ag|find|fd|wc|stat|file|tree|which|type|nl|sort"
+    r"|uniq|cut|command -v|test|\[|true|git (?:log|status|diff|show|blame|branch))(?:\s|$)"
+)
 _FILE_LIKE = re.compile(
     r"[\w@.+~/-]*[\w-]\.[A-Za-z]\w{0,9}|[\w@.+~-]*/[\w@.+~/-]*\w|Makefile|Dockerfile|Gemfile|Rakefile"
 )
@@ -209,9 +245,12 @@ def _paths(arguments: dict[str, object]) -> tuple[str, ...]:
         value = arguments.get(name)
         if isinstance(value, str) and value:
             return (value,)
+        if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+            return tuple(value)
     found = arguments.get("paths") or arguments.get("files") or arguments.get("file_paths")
     if isinstance(found, list):
-        return tuple(item if isinstance(item, str) else _text(item, *_PATH_KEYS) for item in found if item)
+        named = (item if isinstance(item, str) else _text(item, *_PATH_KEYS) for item in found)
+        return tuple(path for path in named if path)
     directory = _text(arguments, "directory", "dir", "dir_path", "cwd_path")
     return (directory,) if directory else ()
 
@@ -220,8 +259,8 @@ def _line_range(arguments: dict[str, object]) -> tuple[int, int]:
     both = arguments.get("view_range") or arguments.get("line_range")
     if isinstance(both, list) and len(both) == 2 and all(isinstance(n, int) for n in both):
         return int(both[0]), max(0, int(both[1]))
-    first = _number(arguments, "offset", "start_line", "line", "start")
-    last = _number(arguments, "end_line", "end")
+    first = _number(arguments, "offset", "start_line", "line", "start", "StartLine", "startLine", *_ONE_INDEXED[:1])
+    last = _number(arguments, "end_line", "end", "EndLine", "endLine", *_ONE_INDEXED[1:])
     if first and not last and (limit := _number(arguments, "limit", "lines", "num_lines")):
         last = first + limit - 1
     return first, last

@@ -87,7 +87,8 @@ _DEFINITIONS = {
     "java": re.compile(
         r"^\s{0,4}(?:(?:public|protected|private|static|final|abstract|sealed|synchronized|default)\s+)*"
         r"(?:class|interface|enum|record|@interface)\s+(\w+)"
-        r"|^\s{2,4}(?:(?:public|protected|private|static|final|abstract|synchronized)\s+)+[\w<>\[\],.? ]+?\s(\w+)\s*\(",
+        r"|^\s{2,4}(?:(?:public|protected|private|static|final|abstract|synchronized)[ \t]+){1,6}"
+        r"[\w<>\[\],.? ]{1,120}?[ \t](\w+)\s{0,8}\(",
         re.MULTILINE,
     ),
     "c": _C,
@@ -105,17 +106,17 @@ _IMPORTS = {
     "typescript": re.compile(_MODULE, re.MULTILINE),
     "javascript": re.compile(_MODULE + r"|require\(['\"]", re.MULTILINE),
     "go": re.compile(r"^import\s+(?:\w+\s+)?\"", re.MULTILINE),
-    "rust": re.compile(r"^\s*(?:pub\s+)?use\s+[\w:]+", re.MULTILINE),
+    "rust": re.compile(r"^[ \t]*(?:pub\s+)?use\s+[\w:]+", re.MULTILINE),
     "java": re.compile(r"^import\s+(?:static\s+)?[\w.]+", re.MULTILINE),
-    "c": re.compile(r"^\s*#\s*include\b", re.MULTILINE),
-    "c++": re.compile(r"^\s*#\s*include\b", re.MULTILINE),
-    "ruby": re.compile(r"^\s*require(?:_relative)?\b", re.MULTILINE),
-    "php": re.compile(r"^\s*(?:use\s+[\w\\]+|require(?:_once)?\b|include(?:_once)?\b)", re.MULTILINE),
+    "c": re.compile(r"^[ \t]*#\s*include\b", re.MULTILINE),
+    "c++": re.compile(r"^[ \t]*#\s*include\b", re.MULTILINE),
+    "ruby": re.compile(r"^[ \t]*require(?:_relative)?\b", re.MULTILINE),
+    "php": re.compile(r"^[ \t]*(?:use\s+[\w\\]+|require(?:_once)?\b|include(?:_once)?\b)", re.MULTILINE),
 }  # fmt: skip
 _SCRIPT_TESTS = re.compile(r"\b(?:it|test)(?:\.\w+)?\(\s*['\"`]([^'\"`\n]+)['\"`]")
 _C_TESTS = re.compile(r"\bTEST(?:_F|_P|_CASE)?\s*\(\s*([\w, \"]+?)\s*\)")
 _TESTS = {
-    "python": re.compile(r"^\s*(?:async )?def\s+(test_\w+)|^class\s+(?:Test\w+)", re.MULTILINE),
+    "python": re.compile(r"^[ \t]*(?:async )?def\s+(test_\w+)|^class\s+(?:Test\w+)", re.MULTILINE),
     "typescript": _SCRIPT_TESTS,
     "javascript": _SCRIPT_TESTS,
     "go": re.compile(r"^func\s+((?:Test|Benchmark|Fuzz|Example)\w*)\s*\(", re.MULTILINE),
@@ -123,6 +124,6 @@ _TESTS = {
     "java": re.compile(r"@(?:Test|ParameterizedTest)\b[^\n]*\s+(?:public\s+|private\s+)?void\s+(\w+)"),
     "c": _C_TESTS,
     "c++": _C_TESTS,
-    "ruby": re.compile(r"^\s*(?:it|specify|test)\s+['\"]([^'\"\n]+)['\"]|^\s*def\s+(?:test_\w+)", re.MULTILINE),
+    "ruby": re.compile(r"^[ \t]*(?:it|specify|test)\s+['\"]([^'\"\n]+)['\"]|^[ \t]*def\s+(?:test_\w+)", re.MULTILINE),
     "php": re.compile(r"function\s+(test\w+)\s*\("),
 }  # fmt: skip

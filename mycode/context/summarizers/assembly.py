@@ -9,7 +9,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mycode.context import projection
-from mycode.context.facts import ErrorFact, FactLedger, Statement, is_firm, only_looks
+from mycode.context.digests.calls import only_looks
+from mycode.context.facts import ErrorFact, FactLedger, Statement, is_firm
 from mycode.context.references import extract
 from mycode.context.selection import fold_text
 from mycode.context.summarizers import Draft, Fold
