@@ -114,7 +114,7 @@ class Plans:
         )
 
     def fold(self, rows: Sequence[Row], focus: str, *, rebase: bool, inner: bool = False) -> Fold:
-        """The fold of these rows; with `rebase` told anew from older originals, with `inner` apart from what is folded."""
+        """The fold of these rows; `rebase`: told anew from older originals, `inner`: apart from what is folded."""
         from mycode.context.summarizers import Fold
 
         head = self._talk.laid.head
