@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 from mycode.core.tools import Decision, Mode, Verdict, VerdictPart
 from mycode.permissions.carriers import CARRIERS, SHELLS, carried, does_as_told, unwrapped
 from mycode.permissions.ground import Ground
-from mycode.permissions.hard_stops import FORK_BOMB, hard_stop, moved, really
+from mycode.permissions.hard_stops import hard_stop, moved, really, starts_itself
 from mycode.permissions.modes import by_mode
 from mycode.permissions.options import Use
 from mycode.permissions.places import Look, Places, absolute, inside_any
@@ -27,7 +27,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 class _Scene(Struct, frozen=True):
-    """What every part of one command is judged by."""
+    """What every part of one command is judged by; `said` is a forbidden program that it may run unread."""
 
     mode: Mode
     rules: Rules
@@ -36,7 +36,7 @@ class _Scene(Struct, frozen=True):
     ground: Ground
     boxed: bool
     network: bool
-    text: str
+    said: str | None
     script: Script
     variables: dict[str, str]
 
@@ -55,15 +55,20 @@ def judge_command(
     variables = {"HOME": places.home, "PWD": places.start, "OLDPWD": ""}
     script = parse(text, variables=variables)
     folders = _folders(script, places, look)
-    if any(len(where) > _MOST_FOLDERS for where in folders):
+    if any(len(where) > _MOST_FOLDERS for where in folders) or len(dict.fromkeys(folders)) > _MOST_FOLDERS:
         script = Script(script.parts, (*script.unclear, "it changes the folder again and again"))
-    scene = _Scene(mode, rules, places, look, ground, boxed, network, text, script, variables)
+    scene = _Scene(
+        mode, rules, places, look, ground, boxed, network, _said_of_forbidden(text, script, rules), script, variables
+    )
     unclear = scene.unclear
-    judged = [
-        min((_judge_part(part, cwd, scene) for cwd in where[:_MOST_FOLDERS]), key=_weight)
-        for part, where in zip(script.parts, folders, strict=True)
-    ]
-    if FORK_BOMB.search(text):
+    judged = []
+    known: dict[tuple[Part, str], tuple[VerdictPart, str | None]] = {}
+    for part, where in zip(script.parts, folders, strict=True):
+        for cwd in where[:_MOST_FOLDERS]:
+            if (part, cwd) not in known:
+                known[part, cwd] = _judge_part(part, cwd, scene)
+        judged.append(min((known[part, cwd] for cwd in where[:_MOST_FOLDERS]), key=_weight))
+    if starts_itself(text):
         judged.append((VerdictPart(text, "ask", f"{_FRESH}: it starts itself until the machine stands still."), None))
     if not judged:
         reason = "There is nothing to run." if unclear is None else unclear
@@ -96,7 +101,7 @@ def _folders(script: Script, places: Places, look: Look) -> list[tuple[str, ...]
             now = every
         found.append(now)
         inner = unwrapped(part)
-        if inner.program not in {"cd", "pushd", "chdir"}:
+        if inner.program not in {"cd", "pushd", "chdir"} or len(dict.fromkeys(found)) > 2 * _MOST_FOLDERS:
             continue
         to = tuple(dict.fromkeys(name for cwd in now for name in _both(moved(inner, places, cwd), look)))
         after = script.parts[at + 1].joint if at + 1 < len(script.parts) else ""
@@ -201,18 +206,27 @@ def _first_match(rules: tuple[Rule, ...], commands: list[Part], cwd: str, scene:
 
 def _may_be_forbidden(commands: list[Part], scene: _Scene) -> str | None:
     """Why a mode that asks nothing asks: a program that a rule forbids may be run in a way that cannot be read."""
-    specs = [rule.spec.split() for rule in scene.rules.deny if rule.family == "shell" and rule.spec]
-    names = [re.escape(spec[0].removesuffix(":*")) for spec in specs if spec and "*" not in spec[0].removesuffix(":*")]
-    if not names:
+    if not any(rule.family == "shell" and rule.spec for rule in scene.rules.deny):
         return None
     if any(command.words and command.words[0].value is None and command.words[0].text for command in commands):
         return "Which program it runs is not known before, and rules forbid some."
-    told = any(does_as_told(one) for one in (*scene.script.parts, *commands))
-    told = told or "it defines a function" in scene.script.unclear or re.search(r"`|\$[({]", scene.text) is not None
-    said = None
-    for reading in (scene.text, re.sub(r"`[^`]*`|\$\([^()]*\)|\$\{[^{}]*\}|\$\w", "", scene.text)):
-        said = said or re.search(rf"(?<![\w-])(?:{'|'.join(names)})(?![\w-])", re.sub(r"[\"'\\]", "", reading))
-    return f"It may run {said[0]}, which a rule forbids." if told and said else None
+    return f"It may run {scene.said}, which a rule forbids." if scene.said else None
+
+
+def _said_of_forbidden(text: str, script: Script, rules: Rules) -> str | None:
+    """A program that a rule forbids and the text names, where something in it may do what a text says."""
+    specs = [rule.spec.split() for rule in rules.deny if rule.family == "shell" and rule.spec]
+    names = [re.escape(spec[0].removesuffix(":*")) for spec in specs if spec and "*" not in spec[0].removesuffix(":*")]
+    if not names:
+        return None
+    told = "it defines a function" in script.unclear or re.search(r"`|\$[({]", text) is not None
+    if not told and not any(does_as_told(one) for part in script.parts for one in (part, unwrapped(part))):
+        return None
+    for reading in (text, re.sub(r"`[^`]*`|\$\([^()]*\)|\$\{[^{}]*\}|\$\w", "", text)):
+        said = re.search(rf"(?<![\w-])(?:{'|'.join(names)})(?![\w-])", re.sub(r"[\"'\\]", "", reading))
+        if said is not None:
+            return said[0]
+    return None
 
 
 def _touched(command: Part, rule: Rule, cwd: str, scene: _Scene) -> Iterator[str]:

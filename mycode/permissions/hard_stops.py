@@ -19,7 +19,7 @@ _INLINE_REMOVAL = re.compile(
     r"rm\s+-\w*[rR]\w*\s+[\"']?(?:/|~|\$HOME)[\"'/*\s;)]|(?:rmtree|rmSync|rmdir|rm_rf|remove_tree)\w*\(\s*[\"'](?:/|~)[\"'/*]"
 )
 # Begins where a word begins: tried at each letter of a long word it would take hours.
-FORK_BOMB = re.compile(r"(?<![^\s(){};|&])([^\s(){};|&]+)\s*\(\)\s*[{(][^}]*\1\s*(?:\||&)[^}]*[})]")
+_FUNCTION = re.compile(r"([^\s(){};|&]{1,100})\s{0,9}\(\)\s{0,9}[{(]([^}]{0,1000})")
 
 
 def hard_stop(part: Part, places: Places, cwd: str, look: Look = unseen) -> str | None:
@@ -71,6 +71,13 @@ def hard_stop(part: Part, places: Places, cwd: str, look: Look = unseen) -> str 
     if name == "rsync" and any(value.startswith(("--del", "--remove-source")) for value in values):
         return _first(targets, places, look, "it would delete in {}", own=True)
     return None
+
+
+def starts_itself(text: str) -> bool:
+    """Whether a function of the text starts itself in a pipe or in the background, as a fork bomb does."""
+    return any(
+        re.search(rf"(?<![^\s(){{}};|&]){re.escape(found[1])}\s*[|&]", found[2]) for found in _FUNCTION.finditer(text)
+    )
 
 
 def really(path: str, start: str, home: str, look: Look) -> str:

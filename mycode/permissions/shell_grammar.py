@@ -541,7 +541,9 @@ def _ansi_c(text: str) -> str:
 def _pieces(text: str, seen: set[str]) -> Iterator[Part]:
     """The text cut at everything that may separate commands, quotes taken off: a crude second opinion."""
     pieces = re.split(r"[;&|\n\r()`{}<>]+|\$\(", text)
-    pieces += [" ".join(braces_opened(word)) for word in re.findall(r"\S*\{\S*\}\S*", text[:10_000])]
+    pieces += [
+        " ".join(braces_opened(word)) for word in text.split() if "{" in word and "}" in word and len(word) < 999
+    ]
     # `{a,b}` is a command of two words.
     pieces += [found[1].replace(",", " ") for found in re.finditer(r"\{([^{}\s]{1,999})\}", text)]
     for piece in pieces[:2000]:

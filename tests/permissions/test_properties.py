@@ -182,3 +182,5 @@ def test_towers_of_wrappers_are_judged_in_time_and_to_the_end():
     assert judged(tower + "evil", make_rules(deny=["Bash(evil *)"])).decision == "deny"
     assert judged("env " + "A=1 " * 500 + "evil", make_rules(deny=["Bash(evil *)"])).decision == "deny"
     assert judged("bash -c 'echo x > a; echo x > b.py'", make_rules(deny=["Edit(*.py)"])).decision == "deny"
+    assert judged("a(){" * 2400, make_rules(deny=["Bash(evil *)"])).decision == "ask"
+    assert judged("cd a;" * 1900 + "evil", make_rules(deny=["Bash(evil *)"])).decision == "deny"
