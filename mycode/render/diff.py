@@ -13,6 +13,8 @@ from mycode.core.visible import one_line, revealed
 
 _HUNK = re.compile(r"^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
+_LONGEST_LINE = 1_000
+
 
 def diff(change: DiffDisplay, *, limit: int | None = 40, plain_text: bool = False) -> RenderableType:
     """The heading line and the diff below it, at most `limit` lines of it (None: all)."""
@@ -32,7 +34,10 @@ def heading(change: DiffDisplay) -> Text:
 
 
 def body(change: DiffDisplay, *, limit: int | None = 40, plain_text: bool = False) -> Text:
-    """The numbered lines: old number for removed ones, new number for the others; `…` between hunks."""
+    """The numbered lines: old number for removed ones, new number for the others; `…` between hunks.
+
+    With a limit, very long lines are cut too.
+    """
     lines = change.diff.splitlines()
     shown = lines if limit is None or len(lines) <= limit else lines[:limit]
     text = Text(no_wrap=plain_text)
@@ -42,7 +47,12 @@ def body(change: DiffDisplay, *, limit: int | None = 40, plain_text: bool = Fals
             text.append(" " * digits + " …\n", "muted")
             continue
         text.append(f"{number or '':>{digits}} {sign} ", style or "muted")
-        text.append(revealed(content) + "\n", style)
+        beyond = len(content) - _LONGEST_LINE
+        if limit is not None and beyond > 0:
+            text.append(revealed(content[:_LONGEST_LINE]), style)
+            text.append(f" … {beyond:,} more characters\n", "muted")
+        else:
+            text.append(revealed(content) + "\n", style)
     if len(shown) < len(lines):
         text.append(f"… {len(lines) - len(shown):,} more lines\n", "muted")
     text.rstrip()

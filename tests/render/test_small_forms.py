@@ -59,6 +59,13 @@ def test_a_long_diff_is_cut_with_a_count() -> None:
     assert len(Canvas(60, color=False).text(diff(change, limit=None)).splitlines()) == 161
 
 
+def test_a_long_line_of_a_diff_is_cut_unless_all_is_wanted() -> None:
+    change = DiffDisplay("a.js", "@@ -1 +1 @@\n-" + "a" * 300_000 + "\n+" + "b" * 2_000 + "\n", 1, 1)
+    shown, whole = (Canvas(100, plain=True).text(diff(change, limit=limit)) for limit in (40, None))
+    assert "… 299,000 more characters" in shown
+    assert (shown.count("a") < 1_100, whole.count("b")) == (True, 2_000)
+
+
 def test_wide_letters_and_emoji_keep_their_place() -> None:
     shown = Canvas(12, color=False).text(Text("漢字漢字漢字漢字 👩‍💻 ok"))
 
