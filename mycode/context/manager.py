@@ -201,7 +201,7 @@ class ContextManager:
             categories=tuple(categories),
             triggers=self._distances(measure),
             messages=measure.messages,
-            summaries=self._talk.laid.summaries,
+            summaries=len(self._talk.laid.regions),
             masked=len(self._talk.laid.stubs),
             exact=self._counter.exact,
             window_known=ledger.info.window_known,

@@ -62,7 +62,9 @@ async def test_undo_restores_the_view_byte_for_byte():
     chat.turns(12, size=4000)
     before = chat.manager.view()
     await chat.fold()
+    assert chat.manager.usage().summaries == 1
     assert chat.undo() is not None
+    assert chat.manager.usage().summaries == 0  # taken back, it is in the log and no longer in view
     assert chat.manager.view() == before
     assert chat.undo() is None
 
