@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -185,7 +186,7 @@ class _Choice:
         self._add_names(shown)
         heapq.heapify(self.heap)
         self.level = 0
-        self._add_lines()
+        self.waits_for = -math.inf
 
     @property
     def exhausted(self) -> bool:
@@ -198,8 +199,10 @@ class _Choice:
         too_large: list[tuple[float, int, float]] = []
         shows: Sequence[int]
         part: Name | Line
-        while not self.exhausted and self.used < room and len(too_large) < 100:
-            if self.level < len(LEVELS) and (not heap or heap[0][0] > -LEVELS[self.level]):
+        while self.used < room and len(too_large) < 100:
+            if not heap or heap[0][0] > self.waits_for:
+                if self.level == len(LEVELS):
+                    break
                 self._add_lines()
                 continue
             rank, number, price = heap[0]
@@ -339,6 +342,7 @@ class _Choice:
                 price = block.costs[place] + LINE_FEE + HEADER_SHARE * title_costs[i]
                 heapq.heappush(heap, (-value / price, (stop - i << PLACES) + place, price))
         self.level += 1
+        self.waits_for = -LEVELS[self.level] if self.level < len(LEVELS) else math.inf
 
 
 def quoted(name: str) -> str:
