@@ -39,7 +39,7 @@ def _picked(options: RunOptions) -> RunOptions:
     from msgspec import structs
 
     from mycode.cli.run import Run
-    from mycode.cli.sessions import line_of
+    from mycode.cli.looking import line_of
 
     run = Run(options, os.environ)
     try:

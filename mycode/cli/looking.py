@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from mycode.core.entries import Entry
+from mycode.core.visible import one_line
 from mycode.session.entries import text_of
 from mycode.session.store import SessionInfo, Store
 
@@ -52,3 +53,12 @@ def print_history(info: SessionInfo, summaries: list[Entry], entries: Iterable[E
         list(entries), summaries, total=info.messages, width=drawn.width, full=full, plain_text=drawn.plain
     )
     sys.stdout.write(drawn.text(panel))
+
+
+def line_of(info: SessionInfo) -> str:
+    """One session as one line: id, time, size, title."""
+    from datetime import datetime
+
+    when = datetime.fromtimestamp(info.updated).astimezone().strftime("%Y-%m-%d %H:%M")
+    size = f"{info.messages:5} {'message ' if info.messages == 1 else 'messages'}"
+    return f"{info.id}  {when}  {size}  {one_line(info.title or 'untitled', 60)}"

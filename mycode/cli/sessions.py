@@ -36,6 +36,8 @@ def list_sessions(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> int:
     """List sessions, newest first."""
+    from mycode.cli.looking import line_of
+
     with _store() as store:
         found = store.sessions(limit=limit, cwd=str(Path.cwd()) if here else None)
     if as_json:
@@ -143,6 +145,8 @@ def rename(name: Name, title: Annotated[str, typer.Argument(help="The new title.
 @app.command("delete")
 def delete(name: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False) -> int:
     """Delete a session for good."""
+    from mycode.cli.looking import line_of
+
     with _store() as store:
         info = store.find(name)
         if not yes:
@@ -243,17 +247,6 @@ def _opened() -> Iterator[tuple[Run, Store]]:
         yield run, run.open_store()
     finally:
         run.close()
-
-
-def line_of(info: SessionInfo) -> str:
-    """One session as one line: id, time, size, title."""
-    from datetime import datetime
-
-    from mycode.core.visible import one_line
-
-    when = datetime.fromtimestamp(info.updated).astimezone().strftime("%Y-%m-%d %H:%M")
-    size = f"{info.messages:5} {'message ' if info.messages == 1 else 'messages'}"
-    return f"{info.id}  {when}  {size}  {one_line(info.title or 'untitled', 60)}"
 
 
 def _json(value: object) -> None:
