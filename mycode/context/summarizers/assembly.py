@@ -18,7 +18,7 @@ from mycode.context.summarizers import Draft, Fold
 Count = Callable[[str], int]
 MUST_SHARE = 0.9
 """At most this part of the room goes to what must be kept: where there is more, the oldest of it goes."""
-SETTLED_SHARE, LARGE_ROOM = 0.75, 8_000
+LEAST_SHARE, SETTLED_SHARE, LARGE_ROOM = 0.2, 0.75, 8_000
 """... and of what is then left, to settled facts that stand nowhere else: so much in a large room, less in a small."""
 MODEL_SHARES = (0.5, 0.25, 0.1)
 """At most the first of these parts of the room goes to what a model wrote; less where more must be kept beside it."""
@@ -93,7 +93,7 @@ def assemble(fold: Fold, must: Sequence[Section], lay: Layout, digest_room: int)
     bare = lay(kept, ())
     left = fold.room - size(bare)
     told = _flat(rendered(bare))
-    share = SETTLED_SHARE * min(1.0, fold.room / LARGE_ROOM)
+    share = max(LEAST_SHARE, SETTLED_SHARE * min(1.0, fold.room / LARGE_ROOM))
     most = max(int(share * left), left - digest_room)
     settled = shared([section.untold(told) for section in settled_sections(fold)], most)
     facts = lay(kept, settled)

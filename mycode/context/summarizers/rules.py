@@ -41,8 +41,9 @@ def tell(fold: Fold) -> Draft:
     if fold.budget_tokens < lines.LEAST:
         return Draft("rules", lines.OMITTED, points, context)
     must = must_sections(fold)
-    first = points[0] if points else ""
-    asked = lines_of("Asked", points, 120, fold, lambda text: text == first).newest(fold.room // ASKED_PART)
+    requests = [text for text in points if text.count(" ") >= 2]
+    first = requests[0] if requests else ""
+    asked = lines_of("Asked", requests, 120, fold, lambda text: text == first).newest(fold.room // ASKED_PART)
     if fold.form == "lines":
         return replace(_in_lines(fold, must), key_points=points, context=context)
 
