@@ -38,8 +38,8 @@ def _picked(options: RunOptions) -> RunOptions:
     import typer
     from msgspec import structs
 
-    from mycode.cli.run import Run
     from mycode.cli.looking import line_of
+    from mycode.cli.run import Run
 
     run = Run(options, os.environ)
     try:

@@ -6,8 +6,8 @@ import sys
 
 import typer
 
-from mycode.cli.run import Run
 from mycode.cli.looking import line_of
+from mycode.cli.run import Run
 from mycode.core.errors import SessionError, UsageError
 from mycode.core.visible import plain
 from mycode.session.purging import Plan, Rule

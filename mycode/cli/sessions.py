@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 from mycode.cli.options import RunOptions
 from mycode.core.errors import InputError, UsageError
 from mycode.core.visible import plain
-from mycode.session.store import SessionInfo, Store
+from mycode.session.store import Store
 
 app = typer.Typer(
     help="List, show, search, export, import, rename, purge and delete sessions.",
