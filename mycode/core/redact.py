@@ -15,6 +15,7 @@ from functools import cache
 from msgspec import Struct
 
 from mycode.core.patterns import pattern
+from mycode.core.secret_shapes import form_patterns, shape_patterns, two_sided_patterns
 
 KNOWN_LENGTH = 8
 """Known values shorter than this are not searched for: they would black out ordinary words."""
@@ -51,9 +52,11 @@ def findings(text: str, *, known: Collection[str] = ()) -> tuple[Finding, ...]:
     claims = [
         *_known(text, known),
         *_private_keys(text),
+        *_other_private_keys(text),
         *_shapes(text),
         *_headers(text),
         *_url_passwords(text),
+        *_other_forms(text),
         *_assignments(text),
     ]
     claims.sort(key=lambda claim: (claim.start, -claim.end))
@@ -67,75 +70,6 @@ def findings(text: str, *, known: Collection[str] = ()) -> tuple[Finding, ...]:
     return tuple(kept)
 
 
-# What vendors put in front of their keys, and what follows. A key stands alone: no letter, digit or dash before it.
-_SHAPES = (
-    ("anthropic-key", ("sk-ant-",), r"[A-Za-z0-9_-]{10,200}"),
-    ("openrouter-key", ("sk-or-v1-",), r"[A-Za-z0-9]{20,100}"),
-    ("openai-key", ("sk-proj-", "sk-svcacct-", "sk-admin-", "sk-None-"), r"[A-Za-z0-9_-]{20,250}"),
-    ("api-key", ("sk-",), r"(?=[A-Za-z]{0,60}[0-9])[A-Za-z0-9]{20,100}"),
-    ("langsmith-key", ("lsv2_pt_", "lsv2_sk_"), r"[A-Za-z0-9_]{20,100}"),
-    ("github-token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"[A-Za-z0-9]{30,255}"),
-    ("github-token", ("github_pat_",), r"[A-Za-z0-9_]{22,255}"),
-    ("gitlab-token", ("glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glsoat-"), r"[A-Za-z0-9_-]{20,64}"),
-    (
-        "aws-access-key",
-        ("AKIA", "ASIA", "ABIA", "ACCA"),
-        r"[A-Z2-7]{16}(?![A-Za-z0-9])",
-    ),
-    ("google-key", ("AIza",), r"[A-Za-z0-9_-]{35}(?![A-Za-z0-9])"),
-    ("google-oauth", ("ya29.",), r"[A-Za-z0-9_-]{20,500}"),
-    ("google-oauth", ("GOCSPX-",), r"[A-Za-z0-9_-]{28}"),
-    (
-        "slack-token",
-        ("xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxe-", "xapp-", "xoxe.xox"),
-        r"[A-Za-z0-9.-]{10,200}",
-    ),
-    ("slack-webhook", ("hooks.slack.com/services/", "hooks.slack.com/workflows/"), r"[A-Za-z0-9/]{20,100}"),
-    (
-        "discord-webhook",
-        ("discord.com/api/webhooks/", "discordapp.com/api/webhooks/"),
-        r"\d{10,20}/[A-Za-z0-9_-]{40,100}",
-    ),
-    ("stripe-key", ("sk_live_", "sk_test_", "rk_live_", "rk_test_", "whsec_"), r"[A-Za-z0-9]{16,200}"),
-    ("npm-token", ("npm_",), r"[A-Za-z0-9]{36}"),
-    ("pypi-token", ("pypi-AgE",), r"[A-Za-z0-9_-]{40,300}"),
-    ("huggingface-token", ("hf_", "api_org_"), r"[A-Za-z0-9]{30,50}(?![A-Za-z0-9_])"),
-    ("sendgrid-key", ("SG.",), r"[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{30,60}"),
-    ("twilio-key", ("SK", "AC"), r"[0-9a-f]{32}(?![A-Za-z0-9])"),
-    ("mailgun-key", ("key-",), r"[0-9a-f]{32}(?![A-Za-z0-9])"),
-    ("digitalocean-token", ("dop_v1_", "doo_v1_", "dor_v1_"), r"[a-f0-9]{64}"),
-    ("shopify-token", ("shpat_", "shpca_", "shppa_", "shpss_"), r"[a-fA-F0-9]{32}"),
-    ("square-token", ("sq0atp-", "sq0csp-", "EAAAE"), r"[A-Za-z0-9_-]{22,80}"),
-    ("databricks-token", ("dapi",), r"[0-9a-f]{32}(?![A-Za-z0-9])"),
-    ("linear-key", ("lin_api_", "lin_oauth_"), r"[A-Za-z0-9]{32,80}"),
-    ("notion-token", ("ntn_", "secret_"), r"(?=[A-Za-z]{0,40}[0-9])[A-Za-z0-9]{40,60}"),
-    ("vault-token", ("hvs.", "hvb.", "hvr."), r"[A-Za-z0-9_-]{20,300}"),
-    ("docker-token", ("dckr_pat_", "dckr_oat_"), r"[A-Za-z0-9_-]{20,60}"),
-    ("groq-key", ("gsk_",), r"[A-Za-z0-9]{32,80}"),
-    ("xai-key", ("xai-",), r"[A-Za-z0-9]{40,120}"),
-    ("perplexity-key", ("pplx-",), r"[A-Za-z0-9]{32,80}"),
-    ("replicate-token", ("r8_",), r"[A-Za-z0-9]{32,60}"),
-    ("fireworks-key", ("fw_",), r"(?=[A-Za-z]{0,40}[0-9])[A-Za-z0-9]{20,40}(?![A-Za-z0-9_])"),
-    ("tavily-key", ("tvly-",), r"[A-Za-z0-9_-]{20,80}"),
-    ("postman-key", ("PMAK-",), r"[a-f0-9]{24}-[a-f0-9]{34}"),
-    ("newrelic-key", ("NRAK-", "NRII-", "NRJS-"), r"[A-Za-z0-9-]{19,40}"),
-    ("sentry-token", ("sntrys_", "sntryu_"), r"[A-Za-z0-9+/=_-]{30,300}"),
-    ("grafana-token", ("glsa_", "glc_"), r"[A-Za-z0-9+/=_]{32,400}"),
-    ("figma-token", ("figd_",), r"[A-Za-z0-9_-]{30,80}"),
-    ("doppler-token", ("dp.pt.", "dp.st.", "dp.sa."), r"[A-Za-z0-9._-]{30,80}"),
-    ("planetscale-token", ("pscale_tkn_", "pscale_pw_", "pscale_oauth_"), r"[A-Za-z0-9_.=-]{30,80}"),
-    ("supabase-key", ("sbp_", "sb_secret_"), r"[A-Za-z0-9_-]{20,60}"),
-    ("fly-token", ("fm2_", "fo1_"), r"[A-Za-z0-9+/=_-]{30,1000}"),
-    ("pulumi-token", ("pul-",), r"[a-f0-9]{40}"),
-    ("cloudflare-key", ("v1.0-",), r"[a-f0-9]{24}-[a-f0-9]{100,160}"),
-    ("age-key", ("AGE-SECRET-KEY-1",), r"[A-Z0-9]{50,70}"),
-    ("alibaba-key", ("LTAI",), r"[A-Za-z0-9]{16,24}(?![A-Za-z0-9])"),
-    ("artifactory-token", ("AKCp",), r"[A-Za-z0-9]{60,80}"),
-    ("jwt", ("eyJ",), r"[A-Za-z0-9_-]{8,4000}\.eyJ[A-Za-z0-9_-]{8,16000}\.[A-Za-z0-9_-]{16,2000}"),
-    ("azure-key", ("AccountKey=", "SharedAccessKey="), r"[A-Za-z0-9+/]{30,100}={0,2}"),
-)
-
-
 def _known(text: str, known: Collection[str]) -> Iterator[Finding]:
     for value in sorted({value for value in known if len(value) >= KNOWN_LENGTH}, key=len, reverse=True):
         at = text.find(value)
@@ -145,7 +79,7 @@ def _known(text: str, known: Collection[str]) -> Iterator[Finding]:
 
 
 def _shapes(text: str) -> Iterator[Finding]:
-    for kind, prefix, tail in _shape_patterns():
+    for kind, prefix, tail in shape_patterns():
         at = text.find(prefix)
         while at >= 0:
             after = at + len(prefix)
@@ -155,7 +89,7 @@ def _shapes(text: str) -> Iterator[Finding]:
                     yield Finding(kind, at, found.end())
                     after = found.end()
             at = text.find(prefix, after)
-    for kind, mark, before, shape in _two_sided_patterns():
+    for kind, mark, before, shape in two_sided_patterns():
         at = text.find(mark)
         while at >= 0:
             start = at - before
@@ -163,21 +97,6 @@ def _shapes(text: str) -> Iterator[Finding]:
             if found and start >= 0:
                 yield Finding(kind, start, found.end())
             at = text.find(mark, at + len(mark))
-
-
-@cache
-def _shape_patterns() -> tuple[tuple[str, str, re.Pattern[str]], ...]:
-    return tuple((kind, prefix, pattern(tail)) for kind, prefixes, tail in _SHAPES for prefix in prefixes)
-
-
-@cache
-def _two_sided_patterns() -> tuple[tuple[str, str, int, re.Pattern[str]], ...]:
-    """Keys whose only fixed letters stand in the middle: the mark, how far before it the key begins, the shape."""
-    return (
-        ("mailchimp-key", "-us", 32, pattern(r"[0-9a-f]{32}-us\d{1,2}(?!\w)")),
-        ("telegram-token", ":AA", 10, pattern(r"\d{10}:AA[A-Za-z0-9_-]{33}(?!\w)")),
-        ("telegram-token", ":AA", 9, pattern(r"\d{9}:AA[A-Za-z0-9_-]{33}(?!\w)")),
-    )
 
 
 _PEM_BEGIN = "-----BEGIN "
@@ -213,9 +132,27 @@ def _private_keys(text: str) -> Iterator[Finding]:
         at = text.find(_PEM_BEGIN, after)
 
 
+def _other_private_keys(text: str) -> Iterator[Finding]:
+    """Keys of PuTTY and in the form of RFC 4716, which is no PEM."""
+    forms = (
+        (
+            "Private-Lines: ",
+            pattern(r"Private-Lines: \d{1,4}\r?\n(?P<value>(?:[A-Za-z0-9+/=]{4,128}\r?(?:\n|\Z)){1,200})"),
+        ),
+        (
+            "---- BEGIN SSH2 ",
+            pattern(r"---- BEGIN SSH2 (?:[A-Z]{1,12} ){0,2}PRIVATE KEY ----(?P<value>[^-]{24,20000})"),
+        ),
+    )
+    for mark, form in forms:
+        if mark in text:
+            for found in form.finditer(text):
+                yield Finding("private-key", found.start("value"), found.end("value"))
+
+
 def _headers(text: str) -> Iterator[Finding]:
     """Tokens that follow `Bearer`, `Basic` and `Token` in a header or a command line."""
-    if "earer " not in text and "EARER " not in text and "asic " not in text and "Token " not in text:
+    if not any(word in text for word in ("earer ", "EARER ", "asic ", "oken ")):
         return
     bearer = pattern(r"[Bb](?:earer|EARER) (?P<value>(?=[A-Za-z._~+/=-]{0,100}[0-9])[A-Za-z0-9._~+/-]{16,4096}={0,2})")
     basic = pattern(
@@ -231,22 +168,50 @@ def _url_passwords(text: str) -> Iterator[Finding]:
     at = text.find("://")
     if at < 0:
         return
-    login = pattern(r"://[^\s/:@\"'<>{}\[\]`]{0,128}:(?P<value>[^\s/@\"'<>`]{1,256})@")
+    login = pattern(
+        r"://(?:[^\s/:@\"'<>{}\[\]`]{0,128}:(?P<value>[^\s/@\"'<>`]{1,256})"
+        r"|(?P<token>(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{20,128}))@"
+    )
     while at >= 0:
         found = login.match(text, at)
-        if found and not _is_placeholder(found["value"]):
-            yield Finding("url-password", found.start("value"), found.end("value"))
+        part = "token" if found and found["token"] else "value"
+        if found and not _is_placeholder(found[part]):
+            yield Finding("url-password", found.start(part), found.end(part))
         at = text.find("://", at + 3)
+
+
+def _other_forms(text: str) -> Iterator[Finding]:
+    """Values without a sign of assignment before them: in pairs of name and value, tags, commands, Kubernetes."""
+    for words, form in form_patterns():
+        if not any(word in text for word in words):
+            continue
+        for found in form.finditer(text):
+            value = found["value"]
+            if not _is_placeholder(value) and not _BLANK.search(value) and not _LETTERS.fullmatch(value):
+                yield Finding("password", found.start("value"), found.end("value"))
+    at = text.find("kind: Secret")
+    while at >= 0:
+        begin = text.rfind("\n---", 0, at) + 1
+        end = text.find("\n---", at)
+        for block in pattern(r"^(?:data|stringData):[ ]*\n(?:[ \t]+[^\n]*(?:\n|\Z))+", re.MULTILINE).finditer(
+            text, begin, end if end >= 0 else len(text)
+        ):
+            for found in pattern(r"^[ \t]+[\w.-]+: *[\"']?(?P<value>[^\s\"'|>][^\n\"']{3,})", re.MULTILINE).finditer(
+                text, block.start(), block.end()
+            ):
+                if not _is_placeholder(found["value"]):
+                    yield Finding("secret", found.start("value"), found.end("value"))
+        at = text.find("kind: Secret", end) if end >= 0 else -1
 
 
 # Words in a name that say its value is secret; those of the second row are common in code, so the value must be random.
 _NAMES = (
-    "passw", "passphrase", "pwd", "secret", "api_key", "api-key", "apikey", "access_key", "access-key", "accesskey",
-    "private_key", "private-key", "privatekey", "account_key", "accountkey", "encryption_key", "signing_key",
-    "master_key", "token", "credential",
+    "passw", "passphrase", "pwd", "_pass", "dbpass", "psk", "secret", "api_key", "api-key", "apikey", "access_key",
+    "access-key", "accesskey", "private_key", "private-key", "privatekey", "account_key", "accountkey",
+    "encryption_key", "signing_key", "master_key", "token", "credential",
 )  # fmt: skip
 _WEAK_NAMES = ("key", "auth", "pass", "cred", "cookie", "session", "webhook", "dsn")
-_PASSWORD_NAMES = ("passw", "passphrase", "pwd")
+_PASSWORD_NAMES = ("passw", "passphrase", "pwd", "_pass", "dbpass", "psk")
 
 
 def _assignments(text: str) -> Iterator[Finding]:
@@ -263,6 +228,9 @@ def _assignments(text: str) -> Iterator[Finding]:
             if found:
                 start, end = found.span("quoted") if found["quoted"] is not None else found.span("bare")
                 if _is_secret(word, text[max(0, at - 48) : at], text[at : found.end("name")], found):
+                    if text.startswith("&", end) and "?" not in text[max(0, at - 48) : at]:
+                        rest = patterns.rest.match(text, end)  # no query of an address: the sign is part of it
+                        end = rest.end() if rest else end
                     yield Finding("password" if word in _PASSWORD_NAMES else "secret", start, end)
             at = lowered.find(word, after)
     for found in patterns.random.finditer(text):
@@ -275,6 +243,7 @@ class _AssignmentPatterns(Struct, frozen=True):
     value: re.Pattern[str]
     random: re.Pattern[str]
     harmless: re.Pattern[str]
+    rest: re.Pattern[str]
 
 
 @cache
@@ -282,14 +251,16 @@ def _assignment_patterns() -> _AssignmentPatterns:
     """From the end of the word in the name to the end of the value; `--name value` counts as an assignment."""
     return _AssignmentPatterns(
         value=pattern(
-            r"""(?P<name>(?:or?ds?|s)?(?:[_.-][A-Za-z0-9_.-]{0,32}|[A-Z0-9][A-Za-z0-9_]{0,32})?)"""
+            r"""(?P<name>(?:or?ds?|ds?|s)?(?:[_.-][A-Za-z0-9_.-]{0,32}|[A-Z0-9][A-Za-z0-9_]{0,32})?)"""
             r"""(?P<close>\\?["'])?\]?"""
-            r"""(?P<sign>(?::\s?[A-Za-z_][\w\[\]| .]{0,24})?\s{0,8}(?:=>|:=|[:=](?!=))\s{0,8}|[ ])"""
-            r"""(?P<open>[bru]?(?P<quote>\\?["']))?"""
-            r"""(?:(?<=["'])(?P<quoted>[^"'\\\n]{4,512})(?=\\?["'])"""
-            r"""|(?<!["'])(?P<bare>[^\s"'`,;(){}<>\[\]|&\\=]{4,200}={0,2})(?P<next>[(\[{]?))"""
+            r"""(?P<sign>(?::\s?(?:&(?:'\w{1,12} )?)?[A-Za-z_][\w\[\]| .]{0,24})?"""
+            r"""\s{0,8}(?:=>|:=|[:=](?!=))\s{0,8}|[ ])"""
+            r"""(?P<open>[bru]?(?P<quote>\\?["'`]))?"""
+            r"""(?:(?<=["'`])(?P<quoted>[^"'`\\\n]{4,512})(?=\\?["'`])"""
+            r"""|(?<!["'`])(?P<bare>[^\s"'`,;(){}<>\[\]|&\\=]{4,200}={0,2})(?P<next>[(\[{]?))"""
         ),
         random=pattern(r"""[=:]\s{0,2}\\?["']?(?P<value>[A-Za-z0-9+/_-]{32,128}={0,2})(?![A-Za-z0-9+/_=.-])"""),
+        rest=pattern(r"[^\s\"'`]{0,200}"),
         harmless=pattern(
             r"""hash|sha\d|sha\b|md5|digest|integrity|checksum|etag|commit|rev|finger|data|image|src|public|cert|nonce|"""
             r"""path|file|url|uri|import|char|alphabet|letters|digits|base64|name|id\b|Id\b|_id|resolved""",
@@ -328,7 +299,9 @@ def _is_secret(word: str, before: str, name: str, found: re.Match[str]) -> bool:
     if word in _PASSWORD_NAMES and not (shouted or digits or (quoted and not value.isalnum())):
         return False
     line = before.rpartition("\n")[2]
-    if found["sign"] == " " and ("--" not in line or found["close"]):
+    if found["sign"] == " " and (found["close"] or not ("--" in line or (name.isupper() and _ENV.match(line)))):
+        return False
+    if word == "_pass" and name.lower() != word:  # passthrough, passed
         return False
     if (name.lower() != word and _OTHER_THINGS.search(name)) or _BLANK.search(value):
         return False
@@ -349,6 +322,8 @@ def _is_secret(word: str, before: str, name: str, found: re.Match[str]) -> bool:
 _DIGIT = pattern(r"[0-9]")
 _LETTER = pattern(r"[A-Za-z]")
 _BLANK = pattern(r"\s")
+_LETTERS = pattern(r"[A-Za-z_]+")
+_ENV = pattern(r"\s*ENV [A-Z0-9_]*$")
 _PUBLIC = pattern(r"(?i)(?:public|foreign|primary|sort|cache)[_.-]?$")
 _OWN_LINE = pattern(r"\s*(?:(?:export|set|ENV|-|#|\+)\s*)?[A-Z0-9_]*")
 
