@@ -96,7 +96,7 @@ def checked(draft: Draft, fold: Fold) -> tuple[Draft, Verification]:
 
 
 def _finished(draft: Draft, fold: Fold, facts: Sequence[Fact]) -> Draft:
-    if draft.strategy == "hybrid":
+    if draft.strategy == "hybrid" and fold.room >= hybrid.LEAST_ROOM:
         return hybrid.finish(draft, fold)
     return llm.finish(draft, fold, lambda text: {fact.text for fact in verify.missing(facts, text)})
 

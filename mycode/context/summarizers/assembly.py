@@ -14,6 +14,7 @@ from mycode.context.facts import ErrorFact, FactLedger, Statement, is_firm
 from mycode.context.references import extract
 from mycode.context.selection import fold_text
 from mycode.context.summarizers import Draft, Fold
+from mycode.context.summarizers.lines import OMITTED
 
 Count = Callable[[str], int]
 MUST_SHARE = 0.9
@@ -97,6 +98,11 @@ def assemble(fold: Fold, must: Sequence[Section], lay: Layout, digest_room: int)
     most = max(int(share * left), left - digest_room)
     settled = shared([section.untold(told) for section in settled_sections(fold)], most)
     facts = lay(kept, settled)
+    while size(facts) > fold.room and (kept or settled):  # in a very small room the words around facts count, too
+        kept, settled = (kept, settled[:-1]) if settled else (kept[:-1], settled)
+        facts = lay(kept, settled)
+    if size(facts) > fold.room:
+        return replace(_listing(facts, 0), narrative=OMITTED)
     digest = fold.redact(
         fold_text(
             fold.messages,

@@ -11,6 +11,8 @@ from mycode.context.summarizers import Draft, Fold
 from mycode.context.summarizers.assembly import Section, lines, must_sections, rendered, with_facts
 from mycode.context.summarizers.llm import Llm
 
+LEAST_ROOM = 200
+"""In fewer tokens than this the headings alone would take too much."""
 _FILES_READ, _COMMANDS = 12, 8
 _PLACES = {
     "Files changed": "## Files Referenced",
