@@ -175,7 +175,7 @@ def _url_passwords(text: str) -> Iterator[Finding]:
     while at >= 0:
         found = login.match(text, at)
         part = "token" if found and found["token"] else "value"
-        if found and not _is_placeholder(found[part]):
+        if found and not _is_placeholder(found[part]) and (part == "value" or text.endswith(("http", "https"), 0, at)):
             yield Finding("url-password", found.start(part), found.end(part))
         at = text.find("://", at + 3)
 
@@ -263,7 +263,7 @@ def _assignment_patterns() -> _AssignmentPatterns:
         rest=pattern(r"[^\s\"'`]{0,200}"),
         harmless=pattern(
             r"""hash|sha\d|sha\b|md5|digest|integrity|checksum|etag|commit|rev|finger|data|image|src|public|cert|nonce|"""
-            r"""path|file|url|uri|import|char|alphabet|letters|digits|base64|name|id\b|Id\b|_id|resolved""",
+            r"""path|file|url|uri|import|char|alphabet|letters|digits|base64|name|id\b|Id\b|_id|resolved|\bh1$""",
             re.IGNORECASE,
         ),
     )

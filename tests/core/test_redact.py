@@ -154,6 +154,11 @@ def test_secrets_of_kubernetes_end_where_their_document_ends():
 @pytest.mark.parametrize(
     "text",
     [
+        "golang.org/x/net v0.1.0 h1:hZ/3BUoy5aId7sCpA/Tc5lt8DkFgdVS2onTpJsZ/fl0=",
+        "s3://bucket-name-with-long-name-2024@x",
+        'curl -u "$USER:$TOKEN" https://a.b',
+        "name: key1\nvalue: some-value",
+        "data:\n  username: {{ .Values.user | b64enc }}\nkind: Secret",
         "password = getpass.getpass()",
         "token = tokens[index + 1]",
         "max_tokens: 4096",
