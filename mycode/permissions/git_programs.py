@@ -11,11 +11,15 @@ from mycode.core.patterns import pattern
 
 _LARGEST = 1_000_000
 _WORKTREE = pattern(r"^[ \t]*worktree[ \t]*=[ \t]*\"?(.+?)\"?[ \t]*$", re.IGNORECASE | re.MULTILINE)
-_SETTING = pattern(r"^[ \t]*(hookspath|path|templatedir)[ \t]*=[ \t]*(.+?)[ \t]*$", re.IGNORECASE | re.MULTILINE)
+_SETTING = pattern(r"(?:^|\])[ \t]*(hookspath|path|templatedir)[ \t]*=[ \t]*(.+?)[ \t]*$", re.IGNORECASE | re.MULTILINE)
+_MOST_FILES = 50
 
 
 def git_programs(folder: Path) -> tuple[str, ...]:
-    """Absolute paths that the settings of the repository around `folder` name as hooks or as included settings."""
+    """Absolute paths that the settings of the repository around `folder` name as hooks or as included settings.
+
+    As they are written and where that leads; included settings are read, too.
+    """
     return tuple(path for _, path in _named(folder))
 
 
@@ -34,25 +38,31 @@ def _named(folder: Path) -> tuple[tuple[str, str], ...]:
     root = next((place for place in (folder, *folder.parents) if os.path.lexists(place / ".git")), None)
     if root is None:
         return ()
-    config = _common(root) / "config"
-    found = []
-    for name, value in _SETTING.findall(_text(config)):
-        path = value.partition(" #")[0].partition(" ;")[0].strip().strip('"')
-        if not path or "\0" in path:
-            continue
-        start = config.parent if name.lower() == "path" else root
-        named = os.path.realpath(start / os.path.expanduser(path))  # noqa: PTH111  # Path.expanduser raises
-        found.append((name.lower(), named))
+    waiting = [_common(root) / "config", _own(root) / "config.worktree"]
+    found: list[tuple[str, str]] = []
+    for file in waiting:
+        for setting, value in _SETTING.findall(_text(file)):
+            name, path = setting.lower(), value.partition(" #")[0].partition(" ;")[0].strip().strip('"')
+            if not path or "\0" in path:
+                continue
+            start = file.parent if name == "path" else root
+            spelled = os.path.normpath(start / os.path.expanduser(path))  # noqa: PTH111  # Path.expanduser raises
+            found += [(name, spelled), (name, os.path.realpath(spelled))]
+            if name == "path" and len(waiting) < _MOST_FILES and Path(spelled) not in waiting:
+                waiting.append(Path(spelled))
     return tuple(dict.fromkeys(found))
+
+
+def _own(root: Path) -> Path:
+    """The folder of the repository: `.git`, or where the file of that name leads."""
+    git = root / ".git"
+    return root / _text(git).partition("gitdir:")[2].strip() if git.is_file() else git
 
 
 def _common(root: Path) -> Path:
     """The folder with the settings: `.git`, or for a linked worktree that of the main one."""
-    git = root / ".git"
-    if not git.is_file():
-        return git
-    where = root / _text(git).partition("gitdir:")[2].strip()
-    return where / (_text(where / "commondir").strip() or ".")
+    own = _own(root)
+    return own / (_text(own / "commondir").strip() or ".") if own != root / ".git" else own
 
 
 def _text(file: Path) -> str:

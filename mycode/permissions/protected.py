@@ -28,7 +28,8 @@ def protected(path: str, places: Places, *, by_shell: bool = False) -> str | Non
     """
     if inside_any(path, places.private, fold_case=places.fold_case):
         return "it holds mycode's own settings or sessions"
-    if inside_any(path, tuple(place for place in places.run_later if place not in places.workspace)):
+    named = tuple(place for place in places.run_later if place not in places.workspace)
+    if inside_any(path, named, fold_case=places.fold_case):
         return "the repository's settings say that git takes programs or settings from it"
     if ":" in path and (why := protected(_STREAM.sub("", path), places, by_shell=by_shell)):
         return why
@@ -229,7 +230,7 @@ _HOOKS = frozenset(
         " fsmonitor-watchman p4-changelist p4-prepare-changelist p4-post-changelist p4-pre-submit post-index-change"
     )
 )
-_ENVIRONMENT_PROGRAM = pattern(r"activate.*|deactivate.*|python[0-9.]*|pip[0-9.]*")
+_ENVIRONMENT_PROGRAM = pattern(r"activate(?:\.\w+|_this\.py)?|deactivate(?:\.bat|\.nu)?|python[0-9.]*|pip[0-9.]*")
 
 _SECRET_FOLDERS = frozenset(
     {".ssh", ".gnupg", ".aws", ".azure", ".password-store", ".kube", ".oci", "keyrings", ".age"}

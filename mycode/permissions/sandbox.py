@@ -15,7 +15,7 @@ from mycode.core.tools import Sandbox
 from mycode.permissions.git_programs import git_programs
 from mycode.permissions.places import inside
 from mycode.permissions.protected import SHELL_FILES
-from mycode.permissions.seals import Held, absent, kept, redirections
+from mycode.permissions.seals import Held, absent, kept, links, redirections
 from mycode.permissions.seatbelt import seatbelt_profile
 
 
@@ -54,12 +54,14 @@ def detect(
     if kind == "off":
         return NoSandbox("as permissions.sandbox says")
     box: Box = "read-only" if kind == "read-only" else "workspace-write"
-    home = home or Path.home()
+    home = Path(os.path.realpath(home or Path.home()))
     roots = tuple(os.path.realpath(folder) for folder in (workspace, *added))
     secrets = (*(str(home / name) for name in _KEYS), *(os.path.realpath(folder) for folder in hidden))
     found: Bubblewrap | Seatbelt | None = None
     reason = f"there is none for {sys.platform}"
-    if sys.platform == "darwin" and (program := shutil.which("sandbox-exec", path=_TRUSTED_PATH)):
+    if box == "workspace-write" and "/" in roots:
+        reason = "the workspace is the whole disk, and nothing would be outside it"
+    elif sys.platform == "darwin" and (program := shutil.which("sandbox-exec", path=_TRUSTED_PATH)):
         found = Seatbelt(program, box, roots, network=network, hidden=secrets, home=home)
     elif sys.platform.startswith("linux"):
         program = shutil.which("bwrap", path=_TRUSTED_PATH)
@@ -72,7 +74,8 @@ def detect(
             return found
     if kind == "auto":
         return NoSandbox(reason)
-    raise SandboxError(f"A sandbox was asked for, but {reason}. Install bubblewrap (bwrap), or use --sandbox off.")
+    how = "Start in a folder of a project" if "/" in roots else "Install bubblewrap (bwrap)"
+    raise SandboxError(f"A sandbox was asked for, but {reason}. {how}, or use --sandbox off.")
 
 
 def _probe(box: Bubblewrap | Seatbelt, cwd: str) -> str:
@@ -151,18 +154,25 @@ class Bubblewrap:
     def _sealed(self) -> list[str]:
         """What runs later outside the box stays as it is, and cannot come to be."""
         roots = [Path(root) for root in self._roots]
-        places = self._held.hold(
-            [path for root in roots for path in absent(root, self._home)],
-            [path for root in roots for path in redirections(root)],
-        )
-        paths = [*(path for root in roots for path in kept(root, self._home)), *map(str, places)]
+        there = [path for root in roots for path in kept(root, self._home)]
+        missing = [path for root in roots for path in absent(root, self._home)]
+        leading = frozenset[Path]().union(*(links(root, (*map(Path, there), *missing)) for root in roots))
+        nowhere = [Path(os.path.realpath(link)) for link in leading if not link.exists()]
+        forbidden = [*nowhere, *(path for root in roots for path in redirections(root))]
+        # A link in a circle leads to itself.
+        forbidden = [path for path in forbidden if not os.path.lexists(path) and self._holds(str(path))]
+        places = self._held.hold(missing, forbidden, leading)
+        paths = [*there, *map(str, places)]
         found = {os.path.realpath(path) for path in paths if Path(path).exists() and Path(path).name != ".github"}
-        sealed = sorted(path for path in found if any(inside(path, root) for root in self._roots))
+        sealed = sorted(path for path in found if self._holds(path))
         # A folder that is a mount point itself cannot be moved away to make room for another.
         above = {str(folder) for path in sealed for folder in Path(path).parents} - set(self._roots)
-        pinned = sorted(folder for folder in above if any(inside(folder, root) for root in self._roots))
+        pinned = sorted(folder for folder in above if self._holds(folder))
         options = [word for path in pinned if path not in sealed for word in ("--bind", path, path)]
         return options + [word for path in sealed for word in ("--ro-bind", path, path)]
+
+    def _holds(self, path: str) -> bool:
+        return any(inside(path, root) for root in self._roots)
 
 
 class Seatbelt:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import fcntl
 import os
 import threading
+import time
 from collections.abc import Iterable, Iterator
+from itertools import count
 from pathlib import Path
 
 from mycode.permissions.git_programs import git_hooks, git_programs, worktree_of
@@ -28,8 +30,9 @@ _BELOW = {".github": ("workflows", "actions"), ".yarn": ("plugins", "releases"),
 def kept(root: Path, home: Path) -> Iterator[str]:
     """The paths in `root` that are there and must stay as they are, each with no link on its way."""
     places = Places(workspace=(str(root),), home=str(home), run_later=git_programs(root))
-    for entry in _entries(root):
-        path = root / entry
+    folders = (root, home) if root in home.parents else (root,)
+    for path in (folder / entry for folder in folders for entry in _entries(folder)):
+        entry = path.name
         if entry == ".git" and path.is_dir():
             yield from _kept_of_git(path)
         elif entry in _BELOW:
@@ -41,11 +44,13 @@ def kept(root: Path, home: Path) -> Iterator[str]:
 
 def absent(root: Path, home: Path) -> Iterator[Path]:
     """The paths in `root` that are not there, or hold an empty place, and must not come to be there."""
-    names = [*ABSENT, *(SHELL_FILES if inside(str(home), str(root)) else ())]
-    yield from (root / name for name in names if not os.path.lexists(root / name) or _empty(root / name))
+    places = [root / name for name in ABSENT]
+    places += [home / name for name in SHELL_FILES] if home.is_dir() and inside(str(home), str(root)) else []
+    yield from (path for path in places if not os.path.lexists(path) or _empty(path))
     git = root / ".git"
     if git.is_dir() and _entries(git):
-        hooks = [git / "hooks", *(Path(path) for path in git_hooks(root) if inside(path, str(root)))]
+        hooks = [place / "hooks" for place in (git, *_submodules(git))]
+        hooks += [Path(path) for path in git_hooks(root) if inside(path, str(root))]
         yield from (path for path in hooks if not os.path.lexists(path) and path.parent.is_dir())
 
 
@@ -56,8 +61,22 @@ def redirections(root: Path) -> Iterator[Path]:
         if path not in folders and inside(path, str(root)) and not os.path.lexists(path):
             yield Path(path)
     git = root / ".git"
-    if git.is_dir() and not git.is_symlink():
-        yield from (git / name for name in ("commondir", "config.worktree") if not os.path.lexists(git / name))
+    if git.is_dir() and inside(os.path.realpath(git), str(root)):
+        yield from (
+            place / name
+            for place in (git, *_submodules(git))
+            for name in ("commondir", "config.worktree")
+            if not os.path.lexists(place / name)
+        )
+        for folder in _entries(git / "worktrees"):
+            if not os.path.lexists(settings := git / "worktrees" / folder / "config.worktree"):
+                yield settings
+
+
+def links(root: Path, paths: Iterable[Path]) -> frozenset[Path]:
+    """The links in `root` that are such paths or lie on the way to them: nothing can be laid over a link."""
+    places = {place for path in paths for place in (path, *path.parents) if root in place.parents}
+    return frozenset(place for place in places if place.is_symlink())
 
 
 class Held:
@@ -68,12 +87,18 @@ class Held:
         self._boxes = 0
         self._handles: dict[Path, int] = {}
         self._forbidden: set[Path] = set()
+        self._links: dict[Path, Path] = {}
 
-    def hold(self, paths: Iterable[Path], forbidden: Iterable[Path]) -> tuple[Path, ...]:
-        """Makes the folders and returns those there are; at the end, `forbidden` files get `.held` to their name."""
+    def hold(self, paths: Iterable[Path], forbidden: Iterable[Path], links: Iterable[Path] = ()) -> tuple[Path, ...]:
+        """Makes the folders and returns those there are.
+
+        At the end, `forbidden` files get `.held` to their name, and `links` lead where they lead now: what came in
+        their stead gets `.held` to its name, too.
+        """
         with self._lock:
             if not self._boxes:
                 self._forbidden = set(forbidden)
+                self._links = {path: path.readlink() for path in links}
             self._boxes += 1
             for path in paths:
                 for place in (path.parent, path) if path.parent.name == ".github" else (path,):
@@ -86,37 +111,95 @@ class Held:
             self._boxes = max(0, self._boxes - 1)
             if self._boxes:
                 return
+            for path, target in sorted(self._links.items()):
+                _lead_back(path, target)
             for path, handle in sorted(self._handles.items(), reverse=True):
                 _give_back(path, handle)
-            self._handles.clear()
             for path in self._forbidden:
-                try:
-                    path.rename(path.with_name(f"{path.name}.held"))
-                except OSError:
-                    pass  # it is not there, as it should be; a folder of that name redirects nothing
+                _put_aside(path)
+            self._links.clear()
+            self._handles.clear()
             self._forbidden.clear()
 
     def _take(self, path: Path) -> None:
         if path in self._handles:
             return
         try:
-            path.mkdir(exist_ok=True)
-            if _empty(path):
-                handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-                fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                self._handles[path] = handle
+            while (handle := _locked(path)) is None:
+                continue
+        except FileExistsError:
+            return  # somebody has put something there, which is kept like all that is there
         except OSError:
-            return  # where we cannot write, the box cannot either
+            self._forbidden.add(path)  # mostly the box cannot write there either, but a full disk may become emptier
+            return
+        self._handles[path] = handle
+
+
+def _locked(path: Path) -> int | None:
+    """The empty folder `path`, made if need be, with a lock; None when another program took it away meanwhile."""
+    try:
+        path.mkdir()
+    except FileExistsError:
+        if not _empty(path) and os.path.lexists(path):
+            raise
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    _lock(handle)
+    try:
+        if os.path.samestat(os.fstat(handle), os.lstat(path)):
+            return handle
+    except FileNotFoundError:
+        pass
+    os.close(handle)
+    return None
+
+
+def _lock(folder: int) -> None:
+    """Says that we need the folder. Who is just taking it away does so in a moment; some folders have no locks."""
+    for _ in range(100):
+        try:
+            return fcntl.flock(folder, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.01)
+        except OSError:
+            return None
+    return None
+
+
+def _put_aside(path: Path) -> None:
+    """Gives what is at the path, if anything, a name that nobody acts on."""
+    aside = (path.with_name(f"{path.name}.held{number or ''}") for number in count())
+    try:
+        path.rename(next(name for name in aside if not os.path.lexists(name)))
+    except OSError:
+        pass  # it is not there, as it should be
+
+
+def _lead_back(path: Path, target: Path) -> None:
+    """The link leads to `target` again, whatever became of it."""
+    try:
+        if path.is_symlink() and path.readlink() == target:
+            return
+        _put_aside(path)
+        path.symlink_to(target)
+    except OSError:
+        pass  # its folder is gone or read-only
 
 
 def _give_back(path: Path, handle: int) -> None:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return os.close(handle)  # another box needs it
+    except OSError:
+        pass
+    try:
         path.rmdir()
     except OSError:
-        pass  # another box needs it, or somebody has put something there
-    finally:
-        os.close(handle)
+        pass  # somebody has put something there
+    return os.close(handle)
 
 
 def _kept_of_git(git: Path) -> Iterator[str]:
@@ -126,15 +209,21 @@ def _kept_of_git(git: Path) -> Iterator[str]:
         for name in ("commondir", "gitdir", "config.worktree"):
             if os.path.lexists(path := git / "worktrees" / folder / name):
                 yield str(path)
+    for path in _submodules(git):
+        yield from (str(path / part) for part in _IN_GIT if os.path.lexists(path / part))
+        if (files := worktree_of(path)) is not None:
+            yield str(files / ".git")
+
+
+def _submodules(git: Path) -> Iterator[Path]:
+    """The repositories of submodules that a repository holds, those of their own submodules too."""
     waiting = [git / "modules"]
     while waiting:
         place = waiting.pop()
         for name in _entries(place):
             path = place / name
             if (path / "HEAD").exists():
-                yield from (str(path / part) for part in _IN_GIT if os.path.lexists(path / part))
-                if (files := worktree_of(path)) is not None:
-                    yield str(files / ".git")
+                yield path
                 waiting.append(path / "modules")
             elif path.is_dir() and not path.is_symlink():
                 waiting.append(path)

@@ -188,6 +188,7 @@ def test_what_the_settings_of_git_name_as_hooks_is_protected(tmp_path: Path):
     (main / ".git/config").write_text(
         '[core]\n\thooksPath = "scripts/git" # ours\n[include]\n  path = ../team.gitconfig\n'
     )
+    (main / "team.gitconfig").write_text("[core] hooksPath = shared\n")
     (main / ".git/worktrees/tree/commondir").write_text("../..\n")
     tree.mkdir()
     (tree / ".git").write_text(f"gitdir: {main}/.git/worktrees/tree\n")
@@ -196,8 +197,8 @@ def test_what_the_settings_of_git_name_as_hooks_is_protected(tmp_path: Path):
         gate = PermissionGate("bypassPermissions", None, find_places(root))
         return gate.judge(Action("create_file", "write", "x", writes=(str(path),))).decision
 
-    asked = [main / "scripts/git/pre-commit", main / "scripts/git", main / "team.gitconfig"]
-    assert [decision(main, path) for path in asked] == ["ask", "ask", "ask"]
+    asked = [main / "scripts/git/pre-commit", main / "scripts/git", main / "team.gitconfig", main / "shared/pre-push"]
+    assert [decision(main, path) for path in asked] == ["ask", "ask", "ask", "ask"]
     assert decision(tree, tree / "scripts/git/pre-push") == "ask"
     assert decision(main, main / "scripts/build") == "allow"
 

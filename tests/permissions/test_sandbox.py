@@ -7,7 +7,7 @@ import pytest
 
 from mycode.core.errors import SandboxError
 from mycode.permissions.sandbox import Bubblewrap, NoSandbox, Seatbelt, detect
-from mycode.permissions.seals import ABSENT
+from mycode.permissions.seals import ABSENT, Held
 from mycode.permissions.seatbelt import seatbelt_profile
 
 
@@ -180,6 +180,66 @@ def test_hooks_and_settings_that_git_would_take_are_not_made_in_the_box(project:
     assert everything(project) == before | {"more.config.held"}
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm .claude && mkdir .claude && echo x > .claude/settings.json",
+        "rm .git/hooks && mkdir .git/hooks && echo x > .git/hooks/pre-commit",
+        "ln -sfn elsewhere .claude; mkdir elsewhere",
+        "rm .envrc; echo x > .envrc",
+        "echo x > missing",
+        "rm .github; mkdir -p .github/workflows; echo x > .github/workflows/ci.yml",
+        "mkdir -p gh/workflows; echo x > gh/workflows/ci.yml",
+        "rm scripts; mkdir scripts; echo x > scripts/pre-commit",
+        "mkdir -p team; echo x > team/pre-push",
+        "mkdir -p .git/commondir.held/x missing.held/x; echo x > .git/commondir; echo x > missing",
+        "echo x > .git/modules/lib/commondir; mkdir .git/modules/lib/hooks; echo x > .git/modules/lib/hooks/pre-push",
+    ],
+)
+def test_links_to_what_runs_later_lead_where_they_led(command: str, project: Path):
+    if not detect("auto", project).active:
+        pytest.skip("there is no box here")
+    (project / ".git/config").write_text("[core] hooksPath = scripts\n[include] path = ../shared.config\n")
+    (project / "shared.config").write_text("[core]\n\thooksPath = team\n")
+    for name in ("agents/rules.md", "tools/pre-commit", "hk/post-merge", "gh/CODEOWNERS", ".git/modules/lib/HEAD"):
+        (project / name).parent.mkdir(parents=True)
+        (project / name).write_text("mine")
+    (project / ".git/hooks").rmdir()
+    targets = {".claude": "agents", ".git/hooks": "../hk", ".envrc": "missing", ".github": "gh", "scripts": "tools"}
+    for name, target in targets.items():
+        (project / name).symlink_to(target)
+    before = everything(project)
+
+    boxed_run(project, command)
+
+    left = {name for name in everything(project) - before if ".held" not in name}
+    assert left <= {"elsewhere", "team"}
+    assert {name: str((project / name).readlink()) for name in targets} == targets
+    assert not (project / "team/pre-push").exists()
+
+
+def test_a_place_that_could_not_be_held_is_put_aside_when_the_command_has_ended(tmp_path: Path):
+    held = Held()
+    (tmp_path / "full").write_text("no folder can be made below a file, as on a full disk")
+    place = tmp_path / "full/.vscode"
+    held.hold([place], [])
+    (tmp_path / "full").unlink()
+    (tmp_path / "full").mkdir()
+    place.write_text("made meanwhile")
+
+    held.release()
+
+    assert [path.name for path in (tmp_path / "full").iterdir()] == [".vscode.held"]
+
+
+def test_the_whole_disk_is_no_workspace_for_a_box():
+    box = detect("auto", Path("/"))
+
+    assert box.state == "off (the workspace is the whole disk, and nothing would be outside it)"
+    with pytest.raises(SandboxError, match="whole disk"):
+        detect("workspace-write", Path("/"))
+
+
 def test_a_folder_without_a_repository_does_not_become_one_in_the_box():
     folder = Path.cwd() / "plain"
     folder.mkdir()
@@ -219,6 +279,22 @@ def test_a_home_that_is_the_workspace_keeps_what_its_shells_read(monkeypatch: py
 
     assert everything(home) == {".bashrc", ".config", ".config/fish", "a.txt"}
     assert (home / ".bashrc").read_text() == "mine"
+
+
+def test_a_home_inside_the_workspace_keeps_what_its_shells_read_whatever_its_spelling(project: Path):
+    (project / "people/me").mkdir(parents=True)
+    (project / "people/me/.bashrc").write_text("mine")
+    (project.parent / "home").symlink_to(project / "people")
+    box = detect("auto", project, home=project.parent / "home/me")
+    if not box.active:
+        pytest.skip("there is no box here")
+
+    command = "cd people/me; echo x > .bashrc; echo x > .zshenv"
+    subprocess.run(box.wrap(("sh", "-c", command), str(project)), check=False)
+    box.ended()
+
+    assert everything(project / "people") == {"me", "me/.bashrc"}
+    assert (project / "people/me/.bashrc").read_text() == "mine"
 
 
 def test_a_login_made_after_the_start_is_hidden_too(project: Path):
