@@ -144,3 +144,12 @@ def test_a_question_numbers_its_options_and_reveals_what_hides() -> None:
     shown = Canvas(80, color=False).text(question_panel(Question("Which\x1b[8m?", ("red", "green"))))
 
     assert shown == "\n? Which␛[8m?\n  1. red\n  2. green\n"
+
+
+def test_where_lines_have_no_end_long_messages_are_still_shown_by_their_beginning() -> None:
+    usage = ContextUsage(model="m", window=100, reserve=0, tokens=34)
+    said = [replace(entry, body=replace(entry.body, text="word " * 2000)) for entry in MESSAGES[:1]]
+    item = Canvas(10_000, plain=True).text(context_panel(usage, width=10_000, items=said, plain_text=True))
+    line = Canvas(10_000, plain=True).text(history_panel(said, total=1, width=10_000, plain_text=True))
+
+    assert max(len(row) for row in (item + line).splitlines()) <= 200

@@ -125,6 +125,8 @@ async def test_a_wrong_option_is_a_sentence_with_the_usage(shell: FakeShell) -> 
         await shell.run("/permissions yes")
     with pytest.raises(UsageError, match="Choose one of --rules and --llm"):
         await shell.run("/summarize --rules --llm")
+    with pytest.raises(UsageError, match="--from 5 comes after --upto 2: there is nothing between them"):
+        await shell.run("/summarize --from 5 --upto 2")
 
 
 def test_arguments_are_declared_once_and_parsed_in_any_order() -> None:
@@ -214,6 +216,8 @@ async def test_history_shows_the_real_log(shell: FakeShell) -> None:
     assert "Page 3 of 3. /history --full --page 2 shows what came before." in full
     assert "[All] Messages 1-100:" in await shell.run("/history --full --page 1")
     assert "message 7 about" in await shell.run("/history --grep 'message 7 '")
+    assert "Messages" not in (await shell.run("/history -n 0")).replace("messages total", "")
+    assert "No message holds 'nowhere'." in await shell.run("/history --grep nowhere")
 
 
 async def test_originals_are_shown_by_handle(shell: FakeShell) -> None:

@@ -19,6 +19,8 @@ from mycode.render.panels.boxes import framed
 _SIGNS = {"system": "S", "tools": "T", "memory": "M", "pins": "P", "summary": "Σ", "user": "u", "assistant": "a"}
 _STYLES = ("bar.1", "bar.2", "bar.3", "bar.4", "bar.5")
 ITEMS_SHOWN = 20
+_WIDEST = 160
+"""Plain text has no width: there, too, an item is shown by its beginning only."""
 
 
 class Forecast(Struct, frozen=True):
@@ -157,7 +159,7 @@ def _forecast(forecast: Forecast) -> list[RenderableType]:
 def _items(items: Sequence[Entry], *, width: int, plain_text: bool) -> list[RenderableType]:
     if not items:
         return []
-    room = max(8, width - 28)
+    room = max(8, min(width, _WIDEST) - 28)
     shown = [(f"m{entry.seq}", tokens(entry.tokens), *_about(entry, room)) for entry in items[:ITEMS_SHOWN]]
     title = f"Largest of {plural(len(items), 'message')}" if len(items) > len(shown) else "Messages"
     heading = Text(f"\n{title}", style="title")

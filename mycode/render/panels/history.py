@@ -16,6 +16,8 @@ from mycode.render.numbers import clock, percent, plural, tokens
 from mycode.render.panels.boxes import framed
 
 _ARGUMENTS_SHOWN = 2000
+_WIDEST = 160
+"""Plain text has no width: there, too, a message is shown by its beginning only, unless all of it is asked for."""
 
 
 def history_panel(
@@ -85,14 +87,16 @@ def _summary(number: int, record: SummaryRecord, width: int) -> RenderableType:
     first, last = record.covers
     text = record.narrative.strip() or "; ".join(record.key_points)
     head = Text(f"[Summary {number}] Messages {first}-{last}:", style="title")
-    return Group(head, Padding(Text(one_line(text, max(20, 2 * (width - 4)))), (0, 0, 0, 2), expand=False))
+    return Group(
+        head, Padding(Text(one_line(text, max(20, 2 * (min(width, _WIDEST) - 4)))), (0, 0, 0, 2), expand=False)
+    )
 
 
 def _line(entry: Entry, width: int) -> Text:
     role = _role(entry.message)
     text = Text(f"  m{entry.seq} {clock(entry.at)} ", style="muted")
     text.append(f"{role}: ", "title")
-    text.append(one_line(message_text(entry), max(10, width - len(text))))
+    text.append(one_line(message_text(entry), max(10, min(width, _WIDEST) - len(text))))
     text.no_wrap = True
     text.overflow = "ellipsis"
     return text

@@ -47,6 +47,10 @@ async def summarize(shell: Shell, arguments: Arguments) -> None:
     if arguments.flag("--undo"):
         _told(shell, session.undo())
         return
+    first, last = arguments.number("--from"), arguments.number("--upto")
+    if first is not None and last is not None and first > last:
+        message = f"--from {first} comes after --upto {last}: there is nothing between them."
+        raise UsageError(message)
     preview = arguments.flag("--preview")
     before = session.usage()
     events = await shell.follow(
@@ -54,8 +58,8 @@ async def summarize(shell: Shell, arguments: Arguments) -> None:
             arguments.text("focus"),
             strategy=_strategy(arguments),
             preview=preview,
-            first=arguments.number("--from"),
-            last=arguments.number("--upto"),
+            first=first,
+            last=last,
             keep=arguments.number("--keep"),
             rebase=arguments.flag("--rebase"),
         )

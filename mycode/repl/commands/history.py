@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from mycode.core.visible import plain
+from mycode.core.visible import one_line, plain
 from mycode.render import transcript
 from mycode.render.panels.audit import audit_panel
 from mycode.render.panels.history import history_panel, summaries_panel
@@ -37,7 +37,8 @@ async def history(shell: Shell, arguments: Arguments) -> None:
         found = found[(this - 1) * PAGE : this * PAGE]
         page = (this, pages)
     else:
-        found = list(session.history(newest=arguments.number("-n") or _RECENT, grep=grep))
+        newest = arguments.number("-n")
+        found = list(session.history(newest=_RECENT if newest is None else newest, grep=grep)) if newest != 0 else []
     shell.write(
         history_panel(
             found,
@@ -49,6 +50,8 @@ async def history(shell: Shell, arguments: Arguments) -> None:
             plain_text=canvas.plain,
         )
     )
+    if grep and not found:
+        shell.say(f"No message holds {one_line(grep, 60)!r}.")
 
 
 async def summaries(shell: Shell, _: Arguments) -> None:
