@@ -72,9 +72,14 @@ def _listed_by_git(root: Path) -> list[str]:
         return []
     if asked.returncode != 0:
         return []
-    names = {os.fsdecode(name) for name in asked.stdout.split(b"\0") if name}
+    # An index is a file of the repository: whoever wrote it may have named what lies elsewhere.
+    names = {os.fsdecode(name) for name in asked.stdout.split(b"\0") if name and not _leads_out(name)}
     present = (name for name in names if not (root / name).is_dir() and os.path.lexists(root / name))
     return sorted(present, key=_order)
+
+
+def _leads_out(name: bytes) -> bool:
+    return name.startswith(b"/") or b".." in name.split(b"/")
 
 
 def _order(path: str) -> tuple[tuple[int, str], ...]:

@@ -1,9 +1,11 @@
 """Files and lines are found without what is ignored, with and without git, with and without ripgrep, alike."""
 
 import asyncio
+import hashlib
 import os
 import re
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 
@@ -128,6 +130,30 @@ async def test_a_link_out_of_the_project_is_not_read(project: Path, tmp_path: Pa
     (project / "link.txt").symlink_to(tmp_path / "outside.txt")
     text = (await Grep(Workspace(project)).run(GrepArgs("outside"), _silent)).text
     assert text == "No line matches outside in .."
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_an_index_that_names_files_elsewhere_leads_no_search_there(
+    engine: str | None, workspace: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "outside.txt").write_text("needle outside\n")
+    (workspace / "a.txt").write_text("needle\n")
+    subprocess.run(["git", "init", "-q", str(workspace)], check=True)
+    names = [str(tmp_path / "outside.txt"), os.path.relpath(tmp_path / "outside.txt", workspace)]
+    (workspace / ".git/index").write_bytes(index_of(names))
+    listed = subprocess.run(["git", "ls-files"], cwd=workspace, check=True, capture_output=True, text=True).stdout
+    text = (await Grep(Workspace(workspace), engine).run(GrepArgs("needle"), _silent)).text
+    assert (sorted(listed.split()), text) == (sorted(names), "a.txt:1: needle")
+    assert list(walk(workspace, limit=9)) == ["a.txt"]
+
+
+def index_of(names: list[str]) -> bytes:
+    """A git index with these names, which git itself would not write."""
+    data = b"DIRC" + struct.pack(">II", 2, len(names))
+    for name in sorted(map(os.fsencode, names)):
+        entry = bytes(24) + struct.pack(">I", 0o100644) + bytes(12) + bytes(20) + struct.pack(">H", len(name)) + name
+        data += entry + b"\0" * (8 - len(entry) % 8)
+    return data + hashlib.sha1(data, usedforsecurity=False).digest()
 
 
 async def test_more_matches_than_fit_are_counted(workspace: Path) -> None:
