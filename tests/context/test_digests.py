@@ -235,6 +235,30 @@ def test_other_agents_wrap_name_and_fail_in_their_own_ways(tool, arguments, outp
     assert expected in digest(tool, arguments, output)
 
 
+def test_exports_are_found_in_lists_and_in_the_older_form_of_javascript():
+    assert languages.exports("export var a = 1\nexport {\n b, c as d,\n}\nexport { e } from './e'") == [
+        "a",
+        "b",
+        "d",
+        "e",
+    ]
+    assert languages.exports("module.exports = { f, g };\nexports.h = 1") == ["h", "f", "g"]
+
+
+def test_tests_are_found_by_their_mark_too():
+    assert languages.tests("def test_a\nend\nit 'works' do\nend", "ruby") == ["test_a", "works"]
+    php = "#[Test]\npublic function it_works() {}\npublic function testThing() {}\nfunction other() {}"
+    assert languages.tests(php, "php") == ["it_works", "testThing"]
+
+
+@pytest.mark.parametrize("text", ["\n" * 50_000, "  public static " * 5_000, "export {" * 8_000, "it ' " * 9_000])
+def test_no_text_makes_the_search_for_names_slow(text: str):
+    for language in languages._DEFINITIONS:  # quadratic patterns would need minutes here
+        languages.definitions(text, language)
+        languages.tests(text, language)
+    assert languages.exports(text) == []
+
+
 def test_arguments_that_were_encoded_twice_are_read_all_the_same():
     twice = ToolCall("c", "read_file", json.dumps(json.dumps({"path": "a.py"})))
     assert digests.read_call(twice).path == "a.py"

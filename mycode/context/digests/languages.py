@@ -26,7 +26,9 @@ def file_type(path: str) -> str:
 
 def exports(text: str) -> list[str]:
     """Names that TypeScript or JavaScript text exports, in order."""
-    return list(dict.fromkeys(_EXPORT.findall(text)))
+    listed = (part for group in _EXPORT_LIST.findall(text) for part in group.split(","))
+    names = [part.split()[-1] for part in listed if part.strip()]  # `a as b` is exported as b
+    return list(dict.fromkeys([*_EXPORT.findall(text), *_EXPORTS_OF.findall(text), *names]))
 
 
 def definitions(text: str, language: str) -> list[str]:
@@ -61,8 +63,12 @@ def is_test_name(name: str) -> bool:
 
 _EXPORT = re.compile(
     r"export\s+(?:default\s+)?(?:abstract\s+|async\s+|declare\s+)?"
-    r"(?:const|let|function\*?|class|interface|type|enum)\s+(\w+)"
+    r"(?:const|let|var|function\*?|class|interface|type|enum)\s+(\w+)"
 )
+_EXPORT_LIST = re.compile(
+    r"^(?:export\s{1,8}(?:type\s{1,8})?|module\.exports\s{0,8}=\s{0,8})\{([\w\s,$]*)\}", re.MULTILINE
+)
+_EXPORTS_OF = re.compile(r"^(?:module\.)?exports\.(\w+)\s*=", re.MULTILINE)
 _GO_IMPORT_BLOCK = re.compile(r"^import \(([^)]*)\)", re.MULTILINE)
 _SCRIPT = re.compile(
     r"^(?:export\s+)?(?:default\s+)?(?:abstract\s+|async\s+|declare\s+)*(?:function\*?|class|interface|enum|type)\s+(\w+)"
@@ -124,6 +130,8 @@ _TESTS = {
     "java": re.compile(r"@(?:Test|ParameterizedTest)\b[^\n]*\s+(?:public\s+|private\s+)?void\s+(\w+)"),
     "c": _C_TESTS,
     "c++": _C_TESTS,
-    "ruby": re.compile(r"^[ \t]*(?:it|specify|test)\s+['\"]([^'\"\n]+)['\"]|^[ \t]*def\s+(?:test_\w+)", re.MULTILINE),
-    "php": re.compile(r"function\s+(test\w+)\s*\("),
+    "ruby": re.compile(
+        r"^[ \t]*(?:(?:it|specify|test)[ (]+['\"](?=[^'\"\n])|def[ \t]+(?=test_))([^'\"\n(]+)", re.MULTILINE
+    ),
+    "php": re.compile(r"(?:#\[Test\]\s{0,80}(?:public\s{1,8})?function\s+|function\s+(?=test))(\w+)"),
 }  # fmt: skip
