@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from mycode.cli.arguments import normalise
-from mycode.cli.door import Door
+from mycode.cli.arguments import normalise, spoken
+from mycode.cli.door import COMMANDS, Door
 from mycode.cli.options import OutputFormat, RunOptions, split_rules
 from mycode.core.errors import MycodeError, UsageError
 from mycode.core.tools import Mode
@@ -17,6 +17,7 @@ from mycode.core.tools import Mode
 _EPILOG = """\b
 Examples:
   mycode                                  chat in this folder
+  mycode "why does test_login fail?"      chat, and this is said first
   mycode -c                               go on with the last conversation here
   mycode -p "why does test_login fail?"   one answer on standard output
   git diff | mycode -p "review this"      standard input and prompt together
@@ -30,6 +31,7 @@ app = typer.Typer(
     add_completion=True,
     pretty_exceptions_enable=False,
     no_args_is_help=False,
+    subcommand_metavar="[PROMPT | COMMAND [ARGS]...]",
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=_EPILOG,
 )
@@ -147,8 +149,10 @@ def main(
         return None
     if yolo and permission_mode not in (None, "bypassPermissions"):
         raise UsageError("--yolo and --permission-mode contradict each other; give one of them.")
+    terminal = sys.stdin is not None and sys.stdin.isatty()
+    first = spoken(context.args, prompt, COMMANDS, terminal=terminal) if context.args else None
     options = RunOptions(
-        prompt=prompt,
+        prompt=first or prompt,
         output_format=output_format,
         output_file=output_file,
         partial=partial,
@@ -175,7 +179,7 @@ def main(
         debug=debug,
         settings=tuple(settings or []),
     )
-    if prompt is not None or sys.stdin is None or not sys.stdin.isatty():
+    if prompt is not None or not terminal:
         from mycode.cli.one_shot import one_shot
 
         return one_shot(options)

@@ -69,6 +69,7 @@ async def talk(options: RunOptions, opening: Opening | None) -> int:
                 approver=approver,
                 opening=opening,
                 warm=place.warm,
+                first_prompt=options.prompt or "",
                 grace=grace,
             )
             if code == 0 and run.settings.session.persist:

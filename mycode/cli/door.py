@@ -10,8 +10,6 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from mycode.core.errors import UsageError
-
 COMMANDS = {
     "demo": ("mycode.cli.demo:demo", "See it work on a throw-away project, without key or network."),
     "sessions": ("mycode.cli.sessions:app", "List, show, search, export, import, rename, purge and delete sessions."),
@@ -31,17 +29,16 @@ class Door(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  the parser's own signature
         return list(COMMANDS)
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Whoever types a prompt where a command belongs is told how prompts are given."""
-        word = args[0]
-        if word not in COMMANDS and not word.startswith("-"):
-            import difflib
-
-            near = difflib.get_close_matches(word, COMMANDS, n=1)
-            hint = f"Did you mean `mycode {near[0]}`?" if near else f"To ask the model: mycode -p {_quoted(args)}"
-            message = f"There is no command {word!r}. {hint}"
-            raise UsageError(message)
-        return super().resolve_command(ctx, args)
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Where no command stands, a prompt may, with options on either side: its words are left in `ctx.args`."""
+        alone: Any = super(TyperGroup, self)  # as a command that has none below it
+        words: list[str] = alone.parse_args(ctx, list(args))
+        if words and (words[0] in COMMANDS or ctx.resilient_parsing):
+            return super().parse_args(ctx, args)
+        if words:
+            ctx.allow_interspersed_args = True
+            words = alone.parse_args(ctx, args)
+        return words
 
     def invoke(self, ctx: Any) -> Any:
         """Whoever reads the output may stop when they have seen enough (`| head`): that is no error."""
@@ -70,9 +67,3 @@ class Door(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
-
-
-def _quoted(words: list[str]) -> str:
-    import shlex
-
-    return shlex.quote(" ".join(words))

@@ -11,7 +11,10 @@ OutputFormat = Literal["text", "json", "stream-json"]
 
 
 class RunOptions(Struct, frozen=True):
-    """The options of `mycode` and `mycode -p`; None or empty where nothing was said."""
+    """The options of `mycode` and `mycode -p`; None or empty where nothing was said.
+
+    In a chat, `prompt` is what is said first.
+    """
 
     prompt: str | None = None
     output_format: OutputFormat = "text"

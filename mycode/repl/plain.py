@@ -106,6 +106,9 @@ class PlainScreen:
         """Lines cannot be filled in beforehand: the text is shown, to be copied."""
         self._say(f"You had said: {plain(text)}")
 
+    def remember(self, text: str) -> None:
+        """Nothing can be brought back."""
+
     async def _next_line(self, at_end: str) -> str:
         if self._ended:
             return at_end

@@ -147,6 +147,10 @@ class Prompt:
             shown = self._pastes.shown(text)
             self.buffer.document = Document(shown, len(shown))
 
+    def remember(self, text: str) -> None:
+        """Puts a text among the lines that the Up key brings back."""
+        self._history.append_string(text)
+
     # What keys do
 
     def enter(self) -> None:
@@ -161,7 +165,7 @@ class Prompt:
         if question is not None:
             question.settle(text)
         elif text.strip():
-            self._history.append_string(text)
+            self.remember(text)
             buffer.reset()
             self._pastes.clear()
             self.desk.submit(text)

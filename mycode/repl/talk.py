@@ -55,6 +55,8 @@ class Screen(Protocol):
 
     def draft(self, text: str) -> None: ...
 
+    def remember(self, text: str) -> None: ...
+
 
 class Repl:
     """Owns what is running, what is queued behind it, and what the screen shows of it."""
@@ -87,6 +89,7 @@ class Repl:
         if self.settings.notice:
             self.say(self.settings.notice)
         if first_prompt:
+            self._screen.remember(first_prompt)
             self.submit(first_prompt)
 
         def drawn() -> None:

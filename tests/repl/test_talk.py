@@ -48,6 +48,9 @@ class FakeScreen:
     def draft(self, text: str) -> None:
         self.shown += text
 
+    def remember(self, text: str) -> None:
+        self.shown += f"(kept: {text})"
+
 
 def repl_over(*scripts: Script) -> tuple[Repl, FakeScreen, ScriptedSession]:
     session = ScriptedSession(*scripts)
