@@ -29,7 +29,7 @@ def purge_sessions(run: Run, store: Store, name: str, *, older_than: float | Non
     going = [(info, plan) for info, plan in plans if plan.messages]
     if not going:
         typer.echo("There is nothing to purge: no originals lie under a summary that may go.", err=True)
-        return 0 if dry_run or _wiped(store) else 1
+        return 0 if dry_run or wiped(store) else 1
     if dry_run:
         typer.echo("Nothing was removed.", err=True)
         return 0
@@ -52,13 +52,14 @@ def _purge(store: Store, infos: list[SessionInfo], rule: Rule) -> int:
     messages, chars = sum(plan.messages for plan in done), sum(plan.chars for plan in done)
     if messages:
         typer.echo(f"Purged {messages:,} messages ({chars:,} characters).", err=True)
-    return 1 if refused or not _wiped(store) else 0
+    return 1 if refused or not wiped(store) else 0
 
 
-def _wiped(store: Store) -> bool:
+def wiped(store: Store) -> bool:
+    """Whether no byte is left of what was purged or deleted; why some may be is told on standard error."""
     trouble = store.wipe()
     if trouble:
-        said = "Bytes of what was purged may still lie in unused parts of the file; say `mycode sessions purge` again."
+        said = "Bytes of what was removed may still lie in unused parts of the file; say `mycode sessions purge` again."
         typer.echo(plain(f"mycode: {trouble} {said}"), err=True)
     return not trouble
 

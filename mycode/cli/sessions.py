@@ -146,6 +146,7 @@ def rename(name: Name, title: Annotated[str, typer.Argument(help="The new title.
 def delete(name: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False) -> int:
     """Delete a session for good."""
     from mycode.cli.looking import line_of
+    from mycode.cli.purging import wiped
 
     with _store() as store:
         info = store.find(name)
@@ -157,8 +158,8 @@ def delete(name: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do
         store.delete(info.id)
         if not store.has_family(origin):
             shutil.rmtree(store.folder.parent / "checkpoints" / origin, ignore_errors=True)
-    typer.echo(f"Deleted {info.id}.", err=True)
-    return 0
+        typer.echo(f"Deleted {info.id}.", err=True)
+        return 0 if wiped(store) else 1
 
 
 @app.command("purge")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
 from mycode.core.entries import Purged
 from mycode.core.errors import SessionError
+from mycode.core.messages import UserMessage
 from mycode.session import locks
 from mycode.session.database import Database
-from mycode.session.entries import encode_body, sha256_of, text_of
+from mycode.session.entries import decode_body, encode_body, sha256_of, text_of
 from mycode.session.log import SessionLog
 from mycode.session.search import SearchIndex
 from mycode.session.texts import Texts
@@ -18,20 +18,26 @@ from mycode.session.texts import Texts
 if TYPE_CHECKING:
     from mycode.session.purging import Plan
 
+_MARK = "INSERT OR REPLACE INTO settings VALUES ('unwiped', 1)"
 
-def delete(database: Database, index: SearchIndex, number: int, session_id: str, token: str) -> None:
-    """Deletes a session: rows, texts, index. Rows that a fork shares stay, unlisted, until the last fork goes too."""
-    with database.write() as connection:
-        connection.execute("PRAGMA secure_delete=ON")
-        locks.claim(connection, number, session_id, token)
-        connection.execute("UPDATE sessions SET deleted = 1, title = '', cwd = '', model = '' WHERE n = ?", (number,))
-        session: int | None = number
-        while session is not None:
-            session = _purge(connection, index, session)
-        index.compact(connection)
-    # The write-ahead log still holds the old pages; readers elsewhere may delay this, it does no harm.
-    with suppress(SessionError):
-        database.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+
+def delete(
+    connection: sqlite3.Connection, index: SearchIndex, number: int, session_id: str, token: str
+) -> tuple[str, ...]:
+    """Deletes a session: rows, texts, index. Rows that a fork shares stay, unlisted, until the last fork goes too.
+
+    Inside the caller's transaction; gives what the person said in it. Afterwards the file may still hold the bytes
+    somewhere unused: `wipe` it.
+    """
+    connection.execute("PRAGMA secure_delete=ON")
+    locks.claim(connection, number, session_id, token)
+    connection.execute("UPDATE sessions SET deleted = 1, title = '', cwd = '', model = '' WHERE n = ?", (number,))
+    prompts: list[str] = []
+    session: int | None = number
+    while session is not None:
+        session = _purge(connection, index, session, prompts)
+    connection.execute(_MARK)
+    return tuple(prompts)
 
 
 def purge(connection: sqlite3.Connection, database: Database, index: SearchIndex, plan: Plan) -> None:
@@ -51,11 +57,11 @@ def purge(connection: sqlite3.Connection, database: Database, index: SearchIndex
                 copy = Purged("pin", told.body.at, len(text_of(entry.body)), entry.sha256)
                 _replace(connection, index, log.owner(seq), seq, copy)
     Texts(database).remove(connection, plan.number, [text.number for text in plan.texts])
-    connection.execute("INSERT OR REPLACE INTO settings VALUES ('unwiped', 1)")
+    connection.execute(_MARK)
 
 
 def wipe(database: Database, index: SearchIndex) -> str:
-    """Writes the file anew if originals were purged since the last time, so that none of their bytes are left in it.
+    """Writes the file anew if anything was purged or deleted since the last time, so that no bytes of it are left.
 
     Returns why it could not be done, as a sentence: it is still to be done. Empty if all is well.
     """
@@ -85,8 +91,11 @@ def _replace(connection: sqlite3.Connection, index: SearchIndex, session: int, s
     )
 
 
-def _purge(connection: sqlite3.Connection, index: SearchIndex, session: int) -> int | None:
-    """Removes what no fork of a deleted session needs; the session to look at next, if this one is gone entirely."""
+def _purge(connection: sqlite3.Connection, index: SearchIndex, session: int, prompts: list[str]) -> int | None:
+    """Removes what no fork of a deleted session needs; the session to look at next, if this one is gone entirely.
+
+    What the person said in the rows that go is added to `prompts`.
+    """
     row = connection.execute("SELECT base FROM sessions WHERE n = ? AND deleted = 1", (session,)).fetchone()
     if row is None:
         return None
@@ -95,6 +104,11 @@ def _purge(connection: sqlite3.Connection, index: SearchIndex, session: int) -> 
         (session,),
     ).fetchone()
     index.forget(connection, session, seq)
+    going = connection.execute(
+        "SELECT body FROM entries WHERE session = ? AND seq > ? AND role = 'user' AND sort = 1", (session, seq)
+    )
+    bodies = (decode_body(body.encode()) for (body,) in going)
+    prompts += [body.text for body in bodies if isinstance(body, UserMessage)]
     connection.execute("DELETE FROM entries WHERE session = ? AND seq > ?", (session, seq))
     connection.execute("DELETE FROM texts WHERE session = ? AND number > ?", (session, texts))
     connection.execute("DELETE FROM locks WHERE session = ?", (session,))

@@ -54,7 +54,7 @@ def import_text(
         for line in texts:
             store.keep_text(session_id, change(line.text), number=int(line.handle[1:]))
     except BaseException:
-        store.delete(session_id)
+        store.delete(session_id, said_here=False)
         raise
     store.release(session_id)
     return session_id

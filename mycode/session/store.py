@@ -49,7 +49,7 @@ class Store:
     """All sessions of one data folder. Writing to a session takes it; a second writer gets `SessionHeld`.
 
     With `redact` what is written is masked by it first, in entries and in kept texts. `typed` is the file of the lines
-    typed in chats: what is purged goes from there, too.
+    typed in chats: what is purged or deleted goes from there, too.
     """
 
     def __init__(
@@ -297,12 +297,19 @@ class Store:
         """Whether this session, or a fork of it or of one of those, is still there."""
         return self.database.row(_ANY_OF, (origin,)) is not None
 
-    def delete(self, session_id: str) -> None:
-        """Deletes a session for good; forks of it keep their past. Raises `SessionHeld` if it is open elsewhere."""
-        number = self.number(session_id)
-        from mycode.session import deletion
+    def delete(self, session_id: str, *, said_here: bool = True) -> None:
+        """Deletes a session for good; forks of it keep their past. Call `wipe` afterwards.
 
-        deletion.delete(self.database, self._index, number, session_id, self._token)
+        What was said in it is also taken from the typed lines, if it was `said_here`. Raises `SessionHeld` if it is
+        open elsewhere.
+        """
+        from mycode.session import deletion, typed
+
+        number = self.number(session_id)
+        with self.database.write() as connection:
+            prompts = deletion.delete(connection, self._index, number, session_id, self._token)
+            if said_here and self._typed is not None:
+                typed.forget(self._typed, prompts)
         del self._numbers[session_id]
         self._held.discard(number)
 
@@ -345,7 +352,7 @@ class Store:
             connection.execute("INSERT OR REPLACE INTO settings VALUES ('swept', ?)", (int(self._clock()),))
 
     def wipe(self) -> str:
-        """Overwrites what purged rows left in the file. Empty, or why that is still to be done, as a sentence."""
+        """Overwrites what removed rows left in the file. Empty, or why that is still to be done, as a sentence."""
         from mycode.session import deletion
 
         return deletion.wipe(self.database, self._index)

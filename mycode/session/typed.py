@@ -1,4 +1,4 @@
-"""The lines typed in chats, kept for the up key in one file for all sessions: what is purged goes from there, too."""
+"""The lines typed in chats, kept for the up key in one file for all sessions: what is removed goes from there, too."""
 
 import os
 from collections.abc import Collection, Container
@@ -18,7 +18,7 @@ def forget(file: Path, prompts: Collection[str]) -> None:
         with suppress(FileNotFoundError):
             _overwrite(file, {prompt.strip() for prompt in prompts})
     except OSError as error:
-        message = f"The lines typed before, {file}, cannot be changed: {error.strerror or error}. Nothing was purged."
+        message = f"The lines typed before, {file}, cannot be changed: {error.strerror or error}. Nothing was removed."
         raise SessionError(message) from error
 
 

@@ -59,6 +59,8 @@ def test_a_session_is_listed_shown_searched_renamed_and_deleted(program: Program
     assert program.run("sessions", "delete", session).returncode == 2
     assert program.run("sessions", "delete", session, "--yes").returncode == 0
     assert program.run("sessions", "list").stdout == ""
+    left = [file for file in (program.home / "mycode").rglob("*") if file.is_file() and b"plums" in file.read_bytes()]
+    assert left == []
 
 
 def test_an_export_comes_back_as_the_same_conversation(program: Program) -> None:

@@ -1,5 +1,7 @@
 """A deleted session is gone, and what its forks share is not."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,10 @@ from mycode.core.messages import UserMessage
 from mycode.session.locks import SessionHeld
 from mycode.session.store import Store
 from tests.support.entries import conversation, entry
+
+
+def bytes_of(folder: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in folder.iterdir())
 
 
 def counts(store: Store) -> tuple[object, ...]:
@@ -30,8 +36,67 @@ def test_nothing_of_a_deleted_session_stays_in_the_files(tmp_path: Path) -> None
     assert store.search("xylophone") == ()
     with pytest.raises(SessionError, match="There is no session"):
         store.find(session)
+    assert store.wipe() == ""
     store.close()
     assert all(b"xylophone" not in file.read_bytes() for file in tmp_path.iterdir())
+
+
+def test_what_lay_in_unused_pages_before_is_wiped_with_the_deletion(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    gone, stays = store.create(), store.create()
+    for number in range(1, 400):
+        store.append(gone, entry(number, UserMessage(f"the word is xylophone {number} " * 20)))
+    store.append(stays, *conversation(3))
+    store.keep_text(gone, "xylophone again " * 5_000)
+    store.search("xylophone")
+    # Pages that another version, or a moment without `secure_delete`, gave back with their words.
+    store.database.rows("PRAGMA secure_delete=OFF")
+    with store.database.write() as connection:
+        connection.execute("DELETE FROM texts")
+    assert b"xylophone" in bytes_of(tmp_path)
+    before = list(store.log(stays).read(1))
+    store.delete(gone)
+    assert store.wipe() == ""
+    assert b"xylophone" not in bytes_of(tmp_path)
+    assert list(store.log(stays).read(1)) == before
+    assert store.verify(stays) == []
+
+
+def test_a_deletion_that_could_not_be_wiped_is_wiped_the_next_time(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    session = store.create()
+    store.append(session, entry(1, UserMessage("the word is xylophone")))
+    with closing(sqlite3.connect(tmp_path / "sessions.db", isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        assert reader.execute("SELECT count(*) FROM entries").fetchone() == (1,)
+        store.delete(session)
+        store.database.rows("PRAGMA busy_timeout=10")
+        assert "sessions.db" in store.wipe()
+        assert b"xylophone" in bytes_of(tmp_path)
+    store.close()
+    again = Store(tmp_path)
+    assert again.wipe() == ""
+    assert b"xylophone" not in bytes_of(tmp_path)
+
+
+def test_what_was_said_in_a_deleted_session_is_no_longer_among_the_lines_typed_before(tmp_path: Path) -> None:
+    typed = tmp_path / "prompts"
+    typed.write_text("\n# 1\n+question 1\n\n# 2\n+question 3\n\n# 3\n+elsewhere\n", "utf-8")
+    store = Store(tmp_path / "sessions", typed=typed)
+    session = store.create()
+    store.append(session, *conversation(3))
+    fork = store.fork(session, 2)
+    store.delete(session)
+    assert typed.read_text("utf-8") == "\n# 1\n+question 1\n\n# 2\n###########\n\n# 3\n+elsewhere\n"
+    store.delete(fork)
+    assert typed.read_text("utf-8") == "\n# 1\n###########\n\n# 2\n###########\n\n# 3\n+elsewhere\n"
+    typed.unlink()
+    typed.mkdir()
+    again = store.create()
+    store.append(again, *conversation(1))
+    with pytest.raises(SessionError, match="Nothing was removed"):
+        store.delete(again)
+    assert store.log(again).last_seq() == 4
 
 
 def test_a_fork_keeps_its_past_when_its_origin_is_deleted(tmp_path: Path) -> None:

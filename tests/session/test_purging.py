@@ -439,7 +439,7 @@ def test_a_file_of_typed_lines_that_cannot_be_written_stops_the_purge(tmp_path: 
     (tmp_path / "prompts").mkdir()
     store = Store(tmp_path / "sessions", typed=tmp_path / "prompts")
     session = folded(store, 3, 8)
-    with pytest.raises(SessionError, match=r"lines typed before, .* cannot be changed: .* Nothing was purged\."):
+    with pytest.raises(SessionError, match=r"lines typed before, .* cannot be changed: .* Nothing was removed\."):
         purged(store, session)
     assert gone(store, session) == []
 
