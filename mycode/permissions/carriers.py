@@ -38,7 +38,7 @@ _NAMES = _words(
     " npx bunx uvx timeout nice nohup time command builtin stdbuf noglob coproc trap caffeinate arch"
     " setarch linux32 linux64 prlimit setpriv capsh pkexec sg at batch dotenv"
     " choom start-stop-daemon tmux screen expect mapfile readarray complete compgen bind chronic ts ifne numactl"
-    " cgexec"
+    " cgexec nix-shell"
 )
 # Programs that run another one behind a word such as `run` or `exec`.
 _RUNNERS = frozenset(
@@ -52,7 +52,7 @@ _READERS = frozenset(
     _words(
         "source . eval awk gawk mawk nawk sed gsed perl python python2 python3 pypy pypy3 ruby node deno bun php lua"
         " tclsh osascript tar bsdtar make gmake vim vi nvim ed ex emacs less man gdb lldb expect rsync scp sftp zip"
-        " crontab"
+        " crontab alias hash enable just"
     )
 )
 CARRIERS = frozenset(_NAMES)
@@ -122,7 +122,7 @@ def carried(part: Part, variables: Mapping[str, str]) -> Iterator[Part]:
 
 
 _GIVEN_TEXT = frozenset(
-    _words("eval su script watch parallel trap ssh xargs env entr flock sg npx bunx tmux screen mapfile readarray sudo")
+    _words("eval su script watch parallel trap ssh xargs env entr flock sg npx bunx tmux screen mapfile readarray sudo nix-shell")
 )
 
 

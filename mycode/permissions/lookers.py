@@ -43,7 +43,13 @@ def _git(words: Sequence[Word]) -> Use | None:
                 return None
             # Pathspecs outside read any file, and so does the part behind the colon of `HEAD:.env`; revisions are
             # harmless as paths go.
-            behind = [structs.replace(one, value=(one.value or "").partition(":")[2]) for one in found.shows]
+            behind = [
+                structs.replace(one, value=value[at + 1 :])
+                for one in found.shows
+                for value in (one.value or "",)
+                for at in range(len(value))
+                if value[at] == ":"
+            ]
             return Use((*found.shows, *(one for one in behind if one.value)), given=found.given)
         case "pattern":
             return use(spec, rest)
@@ -127,12 +133,19 @@ def _find(words: Sequence[Word]) -> Use | None:
     return None if any(word.glob and (word.value or "")[0] in "*?[" for word in starts) else Use(names=tuple(starts))
 
 
-_SED_ADDRESS = r"(?:\d+|\$|/(?:[^/\\\n]|\\[^\n])*/I?)"
-_SED_COMMAND = (
-    rf"\s*(?:{_SED_ADDRESS}(?:\s*,\s*(?:{_SED_ADDRESS}|[+~]\d+))?\s*!?\s*)?"
-    r"(?:[pdq=]|s/(?:[^/\\\n]|\\[^\n])*/(?:[^/\\\n]|\\[^\n])*/[gpiI0-9]*|s\|(?:[^|\\\n]|\\[^\n])*\|(?:[^|\\\n]|\\[^\n])*\|[gpiI0-9]*"
-    r"|s,(?:[^,\\\n]|\\[^\n])*,(?:[^,\\\n]|\\[^\n])*,[gpiI0-9]*|s#(?:[^#\\\n]|\\[^\n])*#(?:[^#\\\n]|\\[^\n])*#[gpiI0-9]*)?\s*"
-)
+def _sed_regex(sign: str) -> str:
+    """A regular expression of sed up to `sign`, which stands in no brackets: there some seds end it and some do not."""
+    opening = r"\[(?:\^\]|\^(?!\])|\]|(?![\^\]]))"
+    inner = rf"(?:\[:[a-z]+:\]|\\[^{sign}\[\]\n]|[^\[\]{sign}\\\n])*"
+    return rf"(?:[^\[{sign}\\\n]|\\[^\n]|{opening}{inner}\])*"
+
+
+def _sed_command() -> str:
+    address = rf"(?:\d+|\$|/{_sed_regex('/')}/I?)"
+    replaced = "|".join(
+        rf"s[{sign}]{_sed_regex(sign)}[{sign}](?:[^{sign}\\\n]|\\[^\n])*[{sign}][gpiI0-9]*" for sign in "/|,#"
+    )
+    return rf"\s*(?:{address}(?:\s*,\s*(?:{address}|[+~]\d+))?\s*!?\s*)?(?:[pdq=]|{replaced})?\s*"
 
 
 def _sed(words: Sequence[Word]) -> Use | None:
@@ -161,8 +174,8 @@ def _sed(words: Sequence[Word]) -> Use | None:
     if any(word.glob and word.value in scripts for word in words):
         return None
     lines = [line for script in scripts for line in script.split("\n")]
-    whole = rf"{_SED_COMMAND}(?:;{_SED_COMMAND})*"
-    safe = all(len(line) < 1000 and re.fullmatch(whole, line) for line in lines)
+    command = _sed_command()
+    safe = all(len(line) < 1000 and re.fullmatch(f"{command}(?:;{command})*", line) for line in lines)
     return Use(tuple(operands)) if scripts and safe else None
 
 
@@ -219,7 +232,7 @@ def _jq(words: Sequence[Word]) -> Use | None:
     if not plain or dashed or (plain[0].glob and re.search(r"[*?]|\[[^\d\]]", plain[0].text)):
         return None
     unsafe = re.search(
-        r"\benv\b|\$ENV|\binput_filename|\bimport\b|\binclude\b|\bmodulemeta\b|\bdebug\b|\bgetpath/",
+        r"(?i:\benv\b)|\binput_filename|\bimport\b|\binclude\b|\bmodulemeta\b|\bdebug\b|\bgetpath/",
         plain[0].value or "",
     )
     if unsafe or found is None:

@@ -162,7 +162,7 @@ _GIT_DIFF = (
     " --compact-summary --merge-base --cached --staged --stat-width= --stat-count= --stat-name-width= -# | revs"
 )
 _GIT_LOG = _GIT_DIFF.replace("-# | revs", "") + (
-    " -gicEFPm -nL: --oneline --graph --decorate? --no-decorate --all --branches? --tags?"
+    " -gicEFPm -n: -L@ --oneline --graph --decorate? --no-decorate --all --branches? --tags?"
     " --remotes? --glob= --max-count= --skip="
     " --since= --after= --until= --before= --author= --committer= --grep= --invert-grep"
     " --regexp-ignore-case --fixed-strings"
@@ -174,7 +174,7 @@ _GIT_LOG = _GIT_DIFF.replace("-# | revs", "") + (
     " --left-only --cc --diff-merges= --no-diff-merges --clear-decorations --decorate-refs= -# | revs"
 )
 GIT: dict[str, str] = {
-    "status": "-sbvuz --short --branch --show-stash --porcelain? --long --verbose --untracked-files?"
+    "status": "-sbvz -u? --short --branch --show-stash --porcelain? --long --verbose --untracked-files?"
     " --ignore-submodules?"
     " --ignored? --null --column? --no-column --ahead-behind --no-ahead-behind --renames --no-renames | revs",
     "diff": _GIT_DIFF,

@@ -319,28 +319,50 @@ def _fits_in_any_order(pattern: _CommandPattern, words: Sequence[str]) -> bool:
     if plain[: len(wanted) - len(options)] != [word for word in wanted if word not in options]:
         return False
     letters = {letter for word in words if re.fullmatch(r"-[^-].*", word) for letter in word[1:]}
-    longs = {word.partition("=")[0] for word in words if word.startswith("--")}
-    return all(
-        any(given.startswith(option) or option.startswith(given + "=") for given in longs)
-        if option.startswith("--")
-        else set(option[1:]) <= letters
-        for option in options
+    longs = {word.partition("=")[0] for word in words if word.startswith("--") and word != "--"}
+
+    def given(option: str) -> bool:
+        if option.startswith("--"):
+            short = any(name == option[2:] and letters & set(same) for name, same in _BOTH_WAYS.items())
+            return short or any(one.startswith(option) or (option.startswith(one) and len(one) > 3) for one in longs)
+        return all(
+            letter in letters or any(letter in _BOTH_WAYS[name] and _named(name, letters, longs) for name in _BOTH_WAYS)
+            for letter in option[1:]
+        )
+
+    return all(given(option) for option in options)
+
+
+# Options that programs know by a word and by letters, for rules that forbid.
+_BOTH_WAYS = {"recursive": "rR", "force": "f", "delete": "dD", "no-verify": "n"}
+
+
+def _named(name: str, letters: set[str], longs: set[str]) -> bool:
+    return bool(letters & set(_BOTH_WAYS[name])) or any(
+        f"--{name}".startswith(one) and len(one) > 3 for one in longs
     )
 
 
 def _spellings(words: Sequence[Word], pattern: _CommandPattern) -> list[list[str]]:
     """The command as a rule that forbids may see it: without its folder, braces opened, options in front left out."""
-    best = [opened for word in words for opened in braces_opened(word.best)]
+    # A word of nothing but unknown variables may be no word at all.
+    seen = [word for word in words if word.best or not word.text.startswith(("$", "`"))]
+    best = [opened for word in seen for opened in braces_opened(word.best)]
     if not best:
         return []
     programs = [best[0]]
     if "/" in best[0]:
         programs.append(best[0].rpartition("/")[2])
+    programs += [program[:-4] for program in programs if program.lower().endswith(".exe")]
+    if programs[-1].startswith("git-"):
+        # `git-push` among the programs of git is `git push`.
+        programs.append("git")
+        best = ["git", programs[-2][4:], *best[1:]]
     wanted = pattern.literals[0] if pattern.literals else None
     if words[0].glob and wanted and re.fullmatch(_glob(programs[-1]), wanted):
         programs.append(wanted)
     starts = [1]
-    for at in range(2, min(len(best), 12)):
+    for at in range(2, min(len(best), 100)):
         if best[at - 1].startswith("-") or best[at - 2].startswith("-"):
             starts.append(at)
         elif at > 2:
