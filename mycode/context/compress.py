@@ -109,7 +109,9 @@ class _Compression:
             return clipped
         return {"role": item.raw["role"], "content": clip(item.messages[place].text, budget - 8, self.count)}
 
-    def _tail(self, groups: list[list[Item]], budget: int) -> tuple[list[Item], list[dict[str, Any]]]:
+    def _tail(
+        self, groups: list[list[Item]], budget: int, *, whole: bool = False
+    ) -> tuple[list[Item], list[dict[str, Any]]]:
         kept: list[Item] = []
         out: list[dict[str, Any]] = []
         for group in reversed(groups):
@@ -119,8 +121,8 @@ class _Compression:
                     break
                 continue  # a call still without its result cannot be sent: it is folded like the rest
             if size > budget:
-                if not kept and (shrunk := self._shrunk(group, budget)):
-                    return group, shrunk
+                if (whole or not kept) and (shrunk := self._shrunk(group, budget)):
+                    return [*group, *kept], [*shrunk, *out]
                 break
             budget -= size
             kept = [*group, *kept]

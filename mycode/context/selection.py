@@ -105,6 +105,10 @@ def select(
         if size > 0.985 * budget or choice.exhausted:
             break
         room = choice.used + (budget - size) * max(0.5, choice.used / max(1, size))
+    if choice.exhausted and size < budget:
+        choice.name_the_rest(budget - size)
+        text = choice.text()
+        size = count(text)
     while text and size > budget:
         choice.take_back((size - budget) * max(0.7, choice.used / size))
         text = choice.text()
@@ -156,6 +160,8 @@ def _read_block(rows: list[str], reader: Reader) -> Iterator[Passage]:
 
 
 _IN_PASSAGE = (1 << PLACES) - 1
+_HEADER = Line("", (), -1, 0)
+"""Stands for a line that the header of its message says already."""
 
 
 class _Choice:
@@ -199,6 +205,7 @@ class _Choice:
         too_large: list[tuple[float, int, float]] = []
         shows: Sequence[int]
         part: Name | Line
+        cost: float
         while self.used < room and len(too_large) < 100:
             if not heap or heap[0][0] > self.waits_for:
                 if self.level == len(LEVELS):
@@ -223,11 +230,17 @@ class _Choice:
             heapq.heappop(heap)
             if behind:
                 home, part = stop - behind, self.passages[stop - behind].lines[place]
-                cost = part.cost + LINE_FEE + (0 if home in self.opened else title_costs[home])
+                if self._is_in_header(part, home):  # the header will do
+                    if home in self.opened:
+                        continue
+                    part = _HEADER
+                cost = part.cost + (0 if part is _HEADER else LINE_FEE)
+                cost += 0 if home in self.opened else title_costs[home]
             else:
                 use = self.uses[place]
                 home, part = self._home(use), use.name
                 if self.handles and part.kind == "number" and self.numbers[home] >= MOST_NUMBERS:
+                    left[part.part] = 0.0
                     continue
                 cost = part.cost
                 if home not in self.opened:
@@ -245,6 +258,18 @@ class _Choice:
         for candidate in too_large:
             heapq.heappush(heap, candidate)
 
+    def name_the_rest(self, room: float) -> None:
+        """Opens what has a call and is not told yet, the newest first: a header alone still says what was done."""
+        for i in reversed(self.folded):
+            if i in self.opened or not self.passages[i].calls:
+                continue
+            room -= self.title_costs[i]
+            if room < 0:
+                return
+            self.used += self.title_costs[i]
+            self.opened.add(i)
+            self.chosen.append((i, _HEADER, self.title_costs[i]))
+
     def take_back(self, tokens: float) -> None:
         """Gives up what was chosen last, at least one candidate."""
         target = self.used - max(1.0, tokens)
@@ -258,7 +283,8 @@ class _Choice:
         rows: list[str] = []
         before = self.folded.start - 2
         for i in sorted(by_passage):
-            lines = sorted((each for each in by_passage[i] if isinstance(each, Line)), key=lambda each: each.number)
+            told = (each for each in by_passage[i] if isinstance(each, Line) and each is not _HEADER)
+            lines = sorted(told, key=lambda each: each.number)
             held = "\n".join(each.text for each in lines)
             whole, titled = set(words(held)), set(self.passages[i].titled)
             chosen = {
@@ -271,9 +297,11 @@ class _Choice:
             # In the order of the message, as a person reads it; bare numbers after what has a name.
             found = [mention.name for mention in self.passages[i].mentions if mention.name in chosen]
             names = [name.text for name in sorted(found, key=lambda name: name.kind == "number")]
-            rows.append(" ".join([self._title(i, before), *map(quoted, names)]))
-            rows += [" " + each.text for each in lines]
-            before = i
+            header, passage = self._title(i, before), self.passages[i]
+            if names or lines or passage.failed or header.rpartition(" ")[2] != "→:":
+                rows.append(" ".join([header, *map(quoted, names)]))
+                rows += [" " + each.text for each in lines]
+                before = i
         return "\n".join(rows)
 
     def _title(self, i: int, before: int) -> str:
@@ -287,6 +315,12 @@ class _Choice:
             if call.role == "assistant" and call.calls == passage.calls:
                 return f"{handle}→ ❌:" if passage.failed else f"{handle}→:"
         return handle + heading(passage.role, passage.calls, failed=passage.failed)
+
+    def _is_in_header(self, line: Line, i: int) -> bool:
+        passage = self.passages[i]
+        if not passage.calls:
+            return line.text in passage.title
+        return line.text in heading(passage.role, passage.calls, failed=passage.failed)
 
     def _title_cost(self, passage: Passage) -> float:
         return passage.title_cost - (0 if self.handles or passage.title else handle_cost(passage.seq))
