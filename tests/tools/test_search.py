@@ -7,6 +7,7 @@ import re
 import shutil
 import struct
 import subprocess
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -161,6 +162,44 @@ async def test_more_matches_than_fit_are_counted(workspace: Path) -> None:
     text = (await Grep(Workspace(workspace)).run(GrepArgs("x"), _silent)).text
     assert text.splitlines()[0] == "500 matches in 1 file; the first 200:"
     assert len(text.splitlines()) == 201
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_a_word_that_is_everywhere_is_counted_without_keeping_every_line(
+    engine: str | None, workspace: Path
+) -> None:
+    for name in "abcd":
+        (workspace / f"{name}.txt").write_text("needle\n" * 30_000)
+    (workspace / "long.txt").write_text("needle" * 500_000 + "\n")
+    grep = Grep(Workspace(workspace), engine)
+    tracemalloc.start()
+    text = (await grep.run(GrepArgs("needle"), _silent)).text
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert text.splitlines()[:2] == ["120001 matches in 5 files; the first 200:", "a.txt:1: needle"]
+    assert text.splitlines()[-1] == "a.txt:200: needle"
+    assert peak < 20_000_000
+    long = (await grep.run(GrepArgs("needle", "long.txt"), _silent)).text
+    assert long == f"long.txt:1: {'needle' * 50} …"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_a_mark_at_the_beginning_and_the_end_of_the_last_line_are_no_text(
+    engine: str | None, workspace: Path
+) -> None:
+    (workspace / "a.txt").write_bytes(b"\xef\xbb\xbf#include\n\nend\n")
+    (workspace / "empty.txt").write_bytes(b"")
+    grep = Grep(Workspace(workspace), engine)
+    found = [(await grep.run(GrepArgs(pattern), _silent)).text for pattern in ("^#inc", "^$")]
+    assert found == ["a.txt:1: #include", "a.txt:2: "]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_a_pipe_among_the_files_holds_up_no_search(engine: str | None, workspace: Path) -> None:
+    os.mkfifo(workspace / "pipe")
+    (workspace / "a.txt").write_text("needle\n")
+    text = (await Grep(Workspace(workspace), engine, seconds=20).run(GrepArgs("needle"), _silent)).text
+    assert text == "a.txt:1: needle"
 
 
 async def test_a_missing_folder_is_one_sentence(workspace: Path) -> None:
