@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 
 from mycode.core.addresses import Address, reach_of, read_address
 from mycode.core.errors import ToolError
+from mycode.core.patterns import pattern
 from mycode.core.tools import Action, Report, TextDisplay, ToolOutput
 
 if TYPE_CHECKING:
@@ -20,6 +21,13 @@ if TYPE_CHECKING:
 _HOPS = 5
 _SECONDS = 60.0
 LARGEST = 2_000_000
+
+_ENCODINGS = pattern(
+    r"utf-?(?:8|16(?:le|be)?)|(?:us-)?ascii|(?:iso[-_]?8859[-_]\d+|latin-?\d)|windows-\d+|cp\d+|koi8-[ru]|mac\w+|tis-620"
+    r"|shift[-_]jis|sjis|euc[-_](?:jp|kr)|iso-2022-(?:jp|kr)|gb(?:k|2312|18030)|big5(?:-hkscs)?|hz-gb-2312|ks_c_5601-1987"
+)
+
+_PACKINGS = frozenset({"gzip", "x-gzip", "deflate", "br", "zstd", "compress", "x-compress"})
 
 Resolve = Callable[[str, int], Awaitable[tuple[str, ...]]]
 
@@ -59,7 +67,11 @@ class Fetch:
                     place = answer.headers.get("location", "")
                     if answer.status not in {301, 302, 303, 307, 308} or not place:
                         return await asyncio.to_thread(_told, url, answer)
-                    url = urljoin(url, place)
+                    try:
+                        url = urljoin(url, place)
+                    except ValueError as error:
+                        message = f"{url} leads to something that is no address."
+                        raise ToolError(message) from error
                     address = _read(url)
                     if not _same_place(first, address):
                         return ToolOutput(
@@ -143,20 +155,26 @@ def _readable(kind: str) -> bool:
 
 def _unpacked(answer: Answer) -> bytes:
     """The body as it was before it was packed, of which nobody was asked, up to the size we read."""
-    if answer.headers.get("content-encoding", "identity").strip().lower() not in {"gzip", "x-gzip", "deflate"}:
+    packed = answer.headers.get("content-encoding", "").strip().lower()
+    if not answer.body or not _PACKINGS & set(re.findall(r"[\w-]+", packed)):
         return answer.body
+    raw = packed == "deflate" and answer.body[0] & 0x0F != 8  # some leave out the two bytes in front
     try:
-        return zlib.decompressobj(47).decompress(answer.body, LARGEST)
-    except zlib.error as error:
-        message = "The page came packed in a way that cannot be read."
-        raise ToolError(message) from error
+        if packed in {"gzip", "x-gzip", "deflate"}:
+            return zlib.decompressobj(-15 if raw else 47).decompress(answer.body, LARGEST)
+    except zlib.error:
+        pass
+    message = "The page came packed in a way that cannot be read."
+    raise ToolError(message)
 
 
 def _decoded(data: bytes, parameters: str) -> str:
     named = re.search(r"charset=[\"']?([\w.:-]+)", parameters) or re.search(
         r"<meta[^>]{0,100}charset=[\"']?([\w.:-]+)", data[:2048].decode("ascii", "replace").lower()
     )
+    # Python knows codecs that take for ever, fail on purpose or make half letters; no page is written in those.
+    known = named is not None and _ENCODINGS.fullmatch(named[1]) is not None
     try:
-        return data.decode(named[1] if named else "utf-8", "replace")
+        return data.decode(named[1] if named and known else "utf-8", "replace")
     except LookupError:
         return data.decode("utf-8", "replace")

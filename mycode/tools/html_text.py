@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections import Counter
 from urllib.parse import urljoin
 
 from mycode.core.patterns import pattern
@@ -56,26 +57,30 @@ class _Reader:
     def __init__(self, base: str) -> None:
         self._base = base
         self._out: list[str] = []
-        self._unseen: list[str] = []
+        self._unseen: list[str] = []  # open elements of which nothing is shown, outermost first
+        self._open_unseen = Counter[str]()
         self._title = ""
         self._pre = 0
         self._links: list[str] = []
 
     def take(self, data: str) -> None:
         if data and not self._unseen:
-            data = html.unescape(data)
+            data = _unescaped(data)
             self._out.append(data if self._pre else re.sub(r"\s+", " ", data))
 
     def title(self, data: str) -> None:
-        self._title = self._title or " ".join(html.unescape(data).split())
+        self._title = self._title or " ".join(_unescaped(data).split())
 
     def tag(self, name: str, attributes: str, *, opens: bool) -> None:
         if name == "body":
             self._unseen.clear()  # a head that nobody closed
+            self._open_unseen.clear()
         if opens and name in _UNSEEN and not attributes.endswith("/"):
             self._unseen.append(name)
-        elif not opens and name in self._unseen:
-            del self._unseen[self._unseen.index(name) :]
+            self._open_unseen[name] += 1
+        elif not opens and self._open_unseen[name]:
+            while self._open_unseen[name]:  # what was opened inside it ends with it
+                self._open_unseen[self._unseen.pop()] -= 1
         elif not self._unseen:
             self._open(name, attributes) if opens else self._close(name)
 
@@ -99,9 +104,7 @@ class _Reader:
             self._out.append("`")
         elif name == "a":
             found = _LINK.search(attributes)
-            self._links.append(
-                _whole(self._base, html.unescape(next(filter(None, found.groups()), ""))) if found else ""
-            )
+            self._links.append(_whole(self._base, _unescaped(next(filter(None, found.groups()), ""))) if found else "")
             self._out.append("[" if self._links[-1] else "")
 
     def _close(self, name: str) -> None:
@@ -114,6 +117,14 @@ class _Reader:
             address = self._links.pop()
             self._out.append(f"]({address})" if address else "")
         self._out.append("\n" * ((name in _BLOCKS) + (name in _PARAGRAPHS)))
+
+
+def _unescaped(text: str) -> str:
+    """The text without character references; numbers too long to be a letter stay as they are."""
+    try:
+        return html.unescape(text)
+    except ValueError:
+        return html.unescape(re.sub(r"&(?=#\d{10})", "&amp;", text))
 
 
 def _whole(base: str, link: str) -> str:

@@ -2,6 +2,7 @@
 
 import gzip
 import threading
+import zlib
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -123,6 +124,34 @@ async def test_a_redirect_within_the_site_is_followed_and_a_circle_ends(site: Si
         await fetched(f"{site.url}/round")
     with pytest.raises(ToolError, match="Only http and https"):
         await fetched(f"{site.url}/file")
+    site.pages["/broken"] = (302, {"Location": "http://[half"}, b"")
+    with pytest.raises(ToolError, match="/broken leads to something that is no address"):
+        await fetched(f"{site.url}/broken")
+
+
+@pytest.mark.parametrize("name", ["idna", "undefined", "punycode", "unicode_escape", "utf-7", "hex"])
+async def test_no_encoding_but_those_of_the_web_is_believed(site: Site, name: str) -> None:
+    site.pages["/"] = (200, {"Content-Type": f"text/plain; charset={name}"}, rb"a+2AA-b \ud800")
+    assert rb"a+2AA-b \ud800".decode() in (await fetched(f"{site.url}/")).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("packing", "body", "told"),
+    [
+        ("deflate", zlib.compress(b"packed"), "packed"),
+        ("deflate", zlib.compress(b"packed")[2:-4], "packed"),
+        ("utf-8", b"not packed", "not packed"),
+        ("br", b"\x8b\x02\x80packed\x03", None),
+        ("gzip", b"nothing of the kind", None),
+    ],
+)
+async def test_what_is_packed_is_unpacked_or_refused(site: Site, packing: str, body: bytes, told: str | None) -> None:
+    site.pages["/"] = (200, {"Content-Type": "text/plain", "Content-Encoding": packing}, body)
+    if told is None:
+        with pytest.raises(ToolError, match="came packed in a way that cannot be read"):
+            await fetched(f"{site.url}/")
+    else:
+        assert told in (await fetched(f"{site.url}/")).splitlines()
 
 
 async def test_what_is_huge_packed_or_no_text_stays_small(site: Site) -> None:
@@ -152,6 +181,16 @@ async def test_an_error_is_told_with_what_the_server_said(site: Site) -> None:
 def test_any_markup_becomes_text(page: str) -> None:
     text = html_to_text(page, "http://a.example/")
     assert text == text.strip()
+
+
+def test_numbers_too_long_for_a_letter_stay_and_other_letters_are_read() -> None:
+    number = f"&#{'9' * 9000};"
+    assert html_to_text(f"<title>{number}</title>&#65;{number}&amp;", "") == f"{number}\n\nA{number}&"
+
+
+def test_closing_what_was_never_opened_costs_nothing() -> None:
+    page = "before" + "<svg>" * 200_000 + "</b>" * 200_000 + "</svg>after"
+    assert html_to_text(page, "http://a.example/") == "beforeafter"
 
 
 def test_a_page_with_a_thousand_open_ends_is_read_at_once() -> None:
