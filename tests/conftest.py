@@ -1,11 +1,16 @@
 """Every test runs in a home of its own, without keys, and may open sockets to this machine only."""
 
+import asyncio
 import os
 import socket
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.support.terminal import Terminal
 
 settings.register_profile(
     "mycode", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -58,3 +63,44 @@ def workspace(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
     folder.mkdir()
     return folder
+
+
+@pytest.fixture
+def terminals() -> Iterator[list[Terminal]]:
+    """Terminals that are put in here are closed at the end."""
+    opened: list[Terminal] = []
+    yield opened
+    for terminal in opened:
+        terminal.close()
+
+
+@pytest.fixture(scope="session")
+def _litellm() -> None:
+    """The first calls of litellm import a good deal more: no watchdog of a test shall measure that."""
+    from mycode.core.messages import UserMessage
+    from mycode.core.models import ModelRequest
+    from mycode.llm.catalog import describe
+    from mycode.llm.litellm_model import LitellmModel, warm
+    from tests.support.script import say
+    from tests.support.scripted_server import ScriptedServer
+
+    async def first_calls() -> None:
+        async with ScriptedServer(lambda _: say("warm")) as server:
+            for name, base in (("openai/scripted", server.url), ("anthropic/scripted", server.root)):
+                model = LitellmModel(describe(name), api_base=base, api_key="key")
+                async for _ in model.stream(ModelRequest("You are a test.", (UserMessage("hi"),))):
+                    """Only that it comes matters."""
+                await model.aclose()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warm("openai/scripted")
+        asyncio.run(first_calls())
+
+
+@pytest.fixture(params=["fast lane", "litellm", "litellm to anthropic"])
+def lane(request: pytest.FixtureRequest) -> str:
+    """Every way to a model, one after the other."""
+    if request.param != "fast lane":
+        request.getfixturevalue("_litellm")
+    return str(request.param)

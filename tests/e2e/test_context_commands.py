@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.chats import Start, chats, command, ready
 from tests.support.program import Program
 from tests.support.script import Answer, call, say
 from tests.support.scripted_server import ScriptedServer, serving
 from tests.support.terminal import Terminal
-
-Start = Callable[..., Terminal]
 
 
 @pytest.fixture
@@ -25,21 +22,14 @@ def program(workspace: Path, tmp_path: Path) -> Program:
 
 
 @pytest.fixture
-def chat(program: Program) -> Iterator[Start]:
-    opened: list[Terminal] = []
+def chat(program: Program, terminals: list[Terminal]) -> Start:
+    start = chats(program, terminals, columns=100, rows=60)
 
     def starting(server: ScriptedServer, *options: str) -> Terminal:
-        own = replace(program, model_url=server.url)
-        arguments = ("-P", "-m", "mycode", *options)
-        terminal = Terminal.python(*arguments, cwd=own.cwd, env=own.environment(), columns=100, rows=60)
-        opened.append(terminal)
-        if "--plain" not in options:
-            terminal.wait_for("openai/scripted")
-        return terminal
+        terminal = start(server, *options)
+        return terminal if "--plain" in options else ready(terminal)
 
-    yield starting
-    for terminal in opened:
-        terminal.close()
+    return starting
 
 
 def answering(body: dict[str, Any]) -> Answer:
@@ -55,21 +45,6 @@ def ask(terminal: Terminal, *numbers: int) -> None:
         terminal.send(f"tell me about fruit-{number}\r")
         terminal.wait_for(f"END-fruit-{number}.")
         terminal.wait_gone("Esc interrupts")
-
-
-def command(terminal: Terminal, line: str, shows: str) -> str:
-    """What stands below the command once it shows that."""
-    echo = f"> {line}\n"
-    before = terminal.everything.count(echo)
-    terminal.send(line + "\r")
-
-    def shown(seen: Terminal) -> bool:
-        parts = seen.everything.split(echo)[1:]
-        return len(parts) > before and shows in parts[-1]
-
-    terminal.wait(shown, f"{shows!r} of {line}")
-    terminal.wait_gone("Esc interrupts")
-    return terminal.everything.rpartition(echo)[2]
 
 
 def sent(server: ScriptedServer) -> list[Any]:

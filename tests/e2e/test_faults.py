@@ -32,7 +32,6 @@ from tests.support.gates import Person
 from tests.support.script import Answer, Call, Fault, call, fail, say
 from tests.support.scripted_server import ScriptedServer
 
-LANES = ("fast lane", "litellm", "litellm to anthropic")
 SOON = {"retry-after-ms": "5"}
 MAKE = {"path": "made.txt", "content": "made\n"}
 
@@ -58,23 +57,6 @@ class Talk:
 
 
 Opener = Callable[..., Talk]
-
-
-@pytest.fixture(scope="session")
-def _litellm() -> None:
-    from mycode.llm.litellm_model import warm
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        warm("openai/scripted")
-        warm("anthropic/claude-opus-5")
-
-
-@pytest.fixture(params=LANES)
-def lane(request: pytest.FixtureRequest) -> str:
-    if request.param != "fast lane":
-        request.getfixturevalue("_litellm")
-    return str(request.param)
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Text of strangers (models, tools, files, folders, providers) on its way to every place where a person reads it."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -157,14 +156,6 @@ def test_a_folder_with_a_hostile_name_is_named_without_anything_raw(program: Pro
     texts = [done.stdout + done.stderr for done in (untrusted, asked, trusted, again, wrong)]
     assert [hidden(text)[:1] for text in texts] == [[]] * 5
     assert "not trusted" in asked.stderr
-
-
-@pytest.fixture
-def terminals() -> Iterator[list[Terminal]]:
-    opened: list[Terminal] = []
-    yield opened
-    for terminal in opened:
-        terminal.close()
 
 
 @pytest.mark.parametrize("plain_lines", [False, True])

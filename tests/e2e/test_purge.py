@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.chats import Start, chats, ready
+from tests.support.chats import command as chats_command
 from tests.support.program import Program, json_lines
 from tests.support.script import Answer, call, say
-from tests.support.scripted_server import ScriptedServer, serving
+from tests.support.scripted_server import serving
 from tests.support.terminal import Terminal
 
 MARK = "a quiet harbour under amber lanterns"
 SETTINGS = ("--set", "context.summary.strategy=rules", "--set", "context.keep.recent_messages=2")
 PURGE = (*SETTINGS, "--set", "context.originals.policy=purge")
-Start = Callable[..., Terminal]
 
 
 def answering(body: dict[str, Any]) -> Answer:
@@ -42,21 +42,9 @@ def program(workspace: Path, tmp_path: Path) -> Program:
 
 
 @pytest.fixture
-def chat(program: Program) -> Iterator[Start]:
-    opened: list[Terminal] = []
-
-    def starting(server: ScriptedServer, *options: str) -> Terminal:
-        own = replace(program, model_url=server.url)
-        terminal = Terminal.python(
-            "-P", "-m", "mycode", *options, cwd=own.cwd, env=own.environment(), columns=100, rows=60
-        )
-        opened.append(terminal)
-        terminal.wait_for("openai/scripted")
-        return terminal
-
-    yield starting
-    for terminal in opened:
-        terminal.close()
+def chat(program: Program, terminals: list[Terminal]) -> Start:
+    start = chats(program, terminals, columns=100, rows=60)
+    return lambda server, *options: ready(start(server, *options))
 
 
 def ask(terminal: Terminal, *numbers: int) -> None:
@@ -67,17 +55,8 @@ def ask(terminal: Terminal, *numbers: int) -> None:
 
 
 def command(terminal: Terminal, line: str, shows: str) -> str:
-    echo = f"> {line}\n"
-    before = terminal.everything.count(echo)
-    terminal.send(line + "\r")
-
-    def shown(seen: Terminal) -> bool:
-        parts = seen.everything.split(echo)[1:]
-        return len(parts) > before and shows in " ".join(parts[-1].split())
-
-    terminal.wait(shown, f"{shows!r} of {line}")
-    terminal.wait_gone("Esc interrupts")
-    return " ".join(terminal.everything.rpartition(echo)[2].split())
+    """The same words on one line, however wide the terminal is."""
+    return " ".join(chats_command(terminal, line, shows).split())
 
 
 def leave(terminal: Terminal) -> None:

@@ -6,7 +6,6 @@ import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.support.aftermath import gone, kept, orphans, start, wait_until, written
+from tests.support.chats import Start, chats, ready
 from tests.support.program import Program, json_lines
 from tests.support.script import Answer, call, say
 from tests.support.scripted_server import ScriptedServer, serving
@@ -195,30 +195,14 @@ def test_a_session_that_is_open_elsewhere_is_not_written_to(program: Program) ->
 
 
 @pytest.fixture
-def chat(program: Program) -> Iterator[Callable[..., Terminal]]:
-    opened: list[Terminal] = []
-
-    def starting(server: ScriptedServer, *options: str, term: str = "xterm-256color", **size: int) -> Terminal:
-        own = talking_to(program, server)
-        env = {**own.environment(), "TERM": term}
-        terminal = Terminal.python("-P", "-m", "mycode", *options, cwd=own.cwd, env=env, **size)
-        opened.append(terminal)
-        return terminal
-
-    yield starting
-    for terminal in opened:
-        terminal.close()
-
-
-def ready(terminal: Terminal) -> Terminal:
-    terminal.wait_for("openai/scripted")
-    return terminal
+def chat(program: Program, terminals: list[Terminal]) -> Start:
+    return chats(program, terminals)
 
 
 @pytest.mark.parametrize(("ending", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 @pytest.mark.parametrize("plain", [False, True])
 def test_a_signal_ends_a_chat_with_its_code_and_gives_the_terminal_back(
-    program: Program, chat: Callable[..., Terminal], tmp_path: Path, ending: signal.Signals, code: int, plain: bool
+    program: Program, chat: Start, tmp_path: Path, ending: signal.Signals, code: int, plain: bool
 ) -> None:
     command = f"sleep 1000 & echo $! > {tmp_path}/pid; wait"
     with serving([call("execute_bash", {"command": command}, text="I wait for it.")]) as server:
@@ -234,7 +218,7 @@ def test_a_signal_ends_a_chat_with_its_code_and_gives_the_terminal_back(
     assert gone(int((tmp_path / "pid").read_text()))
 
 
-def test_a_signal_during_the_start_gives_the_terminal_back(chat: Callable[..., Terminal]) -> None:
+def test_a_signal_during_the_start_gives_the_terminal_back(chat: Start) -> None:
     with serving([say("hi")]) as server:
         terminal = chat(server)
         terminal.wait_for(">")
@@ -243,9 +227,7 @@ def test_a_signal_during_the_start_gives_the_terminal_back(chat: Callable[..., T
     assert terminal.modes() == terminal.before
 
 
-def test_a_line_that_drops_ends_the_chat_and_all_is_saved(
-    program: Program, chat: Callable[..., Terminal], tmp_path: Path
-) -> None:
+def test_a_line_that_drops_ends_the_chat_and_all_is_saved(program: Program, chat: Start, tmp_path: Path) -> None:
     command = f"sleep 1000 & echo $! > {tmp_path}/pid; wait"
     with serving([call("execute_bash", {"command": command}, text="I wait for it.")]) as server:
         terminal = ready(chat(server, "--yolo"))
@@ -259,7 +241,7 @@ def test_a_line_that_drops_ends_the_chat_and_all_is_saved(
     wait_until(lambda: gone(int((tmp_path / "pid").read_text())), "the command to end")
 
 
-def test_a_resize_in_mid_stream_leaves_one_copy_of_everything(chat: Callable[..., Terminal]) -> None:
+def test_a_resize_in_mid_stream_leaves_one_copy_of_everything(chat: Start) -> None:
     lines = "\n\n".join(f"paragraph number {number}" for number in range(30))
     with serving([say(f"{lines}\n\nThe end.", piece=20, pause=0.01)]) as server:
         terminal = ready(chat(server, columns=100))
@@ -276,9 +258,9 @@ def test_a_resize_in_mid_stream_leaves_one_copy_of_everything(chat: Callable[...
 
 
 @pytest.mark.parametrize("term", ["dumb", "unknown"])
-def test_a_terminal_that_cannot_draw_gets_no_control_sequence(chat: Callable[..., Terminal], term: str) -> None:
+def test_a_terminal_that_cannot_draw_gets_no_control_sequence(chat: Start, term: str) -> None:
     with serving([call("list_files", {}), say("**All** done.")]) as server:
-        terminal = chat(server, term=term)
+        terminal = chat(server, env={"TERM": term})
         terminal.send("hello\r")
         terminal.wait_for("done.")
         terminal.send("\x04")

@@ -19,6 +19,7 @@ from mycode.core.usage import Usage
 from mycode.llm.tokens import Tokens
 from mycode.session.archive import SessionArchive
 from mycode.session.store import Store
+from tests.support.aftermath import orphans
 from tests.support.program import Program, json_lines
 from tests.support.script import Answer, call, fail, say
 from tests.support.scripted_server import serving
@@ -254,7 +255,7 @@ def assert_sound(model: Model) -> None:
     for body, asked in zip(model.requests, model.asked, strict=True):
         roles = [message["role"] for message in body["messages"]]
         assert (roles[0], roles.count("system")) == ("system", 1)
-        assert unpaired(body["messages"]) == []
+        assert orphans(body["messages"]) == []
         assert questions(body)[-1] == asked
         assert model.size(body) + (body.get("max_completion_tokens") or body.get("max_tokens") or 0) <= WINDOW
 
@@ -301,19 +302,3 @@ def summaries(program: Program) -> list[dict[str, Any]]:
     bodies = [entry.body for entry in store.log(latest.id).read(1) if isinstance(entry.body, SummaryRecord)]
     store.close()
     return [msgspec.to_builtins(body) for body in bodies]
-
-
-def unpaired(messages: Sequence[dict[str, Any]]) -> list[str]:
-    """Calls without their one result right behind them, and results without a call."""
-    faults: list[str] = []
-    waiting: list[str] = []
-    for message in messages:
-        if message["role"] == "tool":
-            if message["tool_call_id"] in waiting:
-                waiting.remove(message["tool_call_id"])
-            else:
-                faults.append(message["tool_call_id"])
-            continue
-        faults += waiting
-        waiting = [one["id"] for one in message.get("tool_calls") or ()]
-    return faults + waiting

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,10 @@ from typing import Any
 import pytest
 
 from tests.support.aftermath import gone, kept, orphans, start, store_of, wait_ended, wait_until, written
+from tests.support.chats import Start, chats, ready
 from tests.support.program import Program, json_lines
 from tests.support.script import Answer, call, say
-from tests.support.scripted_server import ScriptedServer, serving
+from tests.support.scripted_server import serving
 from tests.support.terminal import Terminal
 
 WIDE = "漢字 👩‍👩‍👧 🇩🇪 e\u0301 ｆｕｌｌ שלום"
@@ -30,24 +30,8 @@ def program(workspace: Path, tmp_path: Path) -> Program:
 
 
 @pytest.fixture
-def chat(program: Program) -> Iterator[Callable[..., Terminal]]:
-    opened: list[Terminal] = []
-
-    def starting(server: ScriptedServer, *options: str, env: dict[str, str] | None = None, **size: int) -> Terminal:
-        own = replace(program, model_url=server.url)
-        world = {**own.environment(), **(env or {})}
-        terminal = Terminal.python("-P", "-m", "mycode", *options, cwd=own.cwd, env=world, **size)
-        opened.append(terminal)
-        return terminal
-
-    yield starting
-    for terminal in opened:
-        terminal.close()
-
-
-def ready(terminal: Terminal) -> Terminal:
-    terminal.wait_for("openai/scripted")
-    return terminal
+def chat(program: Program, terminals: list[Terminal]) -> Start:
+    return chats(program, terminals)
 
 
 def left(terminal: Terminal, code: int = 0) -> None:
@@ -64,7 +48,7 @@ def left(terminal: Terminal, code: int = 0) -> None:
 @pytest.mark.parametrize("term", ["xterm-256color", "dumb", ""])
 @pytest.mark.parametrize("columns", [1, 7, 20, 80, 300])
 def test_letters_of_all_scripts_go_through_at_any_width_on_any_terminal(
-    program: Program, chat: Callable[..., Terminal], columns: int, term: str, color: bool
+    program: Program, chat: Start, columns: int, term: str, color: bool
 ) -> None:
     name = "ｎａｍｅ 漢👩‍👩‍👧e\u0301.txt"
     text = f"# {WIDE}\n\n| {WIDE} | b |\n|---|---|\n| 1 | {WIDE} |\n\n- {WIDE}\n\n```\n{WIDE * 4}\n```\n\nThe end."
@@ -86,7 +70,7 @@ def test_letters_of_all_scripts_go_through_at_any_width_on_any_terminal(
         assert not any(code in terminal.raw for code in (b"\x1b[31m", b"\x1b[38;", b"\x1b[32m", b"\x1b[34m"))
 
 
-def test_the_approval_of_a_command_in_other_scripts_shows_all_of_it(chat: Callable[..., Terminal]) -> None:
+def test_the_approval_of_a_command_in_other_scripts_shows_all_of_it(chat: Start) -> None:
     command = "touch '漢字 \u202eשלום' && rm -f x"
     with serving([call("execute_bash", {"command": command}), say("I see.")]) as server:
         terminal = chat(server, columns=20)
@@ -103,7 +87,7 @@ def test_the_approval_of_a_command_in_other_scripts_shows_all_of_it(chat: Callab
 
 
 def test_the_first_control_c_stops_the_turn_the_second_on_an_empty_line_hints_the_third_leaves(
-    program: Program, chat: Callable[..., Terminal], tmp_path: Path
+    program: Program, chat: Start, tmp_path: Path
 ) -> None:
     command = f"sleep 1000 & echo $! > {tmp_path}/pid; wait"
     with serving([call("execute_bash", {"command": command}, text="I wait for it."), say("On we go.")]) as server:
@@ -125,7 +109,7 @@ def test_the_first_control_c_stops_the_turn_the_second_on_an_empty_line_hints_th
     assert terminal.modes() == terminal.before
 
 
-def test_an_interrupt_from_outside_is_a_control_c(chat: Callable[..., Terminal]) -> None:
+def test_an_interrupt_from_outside_is_a_control_c(chat: Start) -> None:
     with serving([Answer(text="Half of it ", fault="hang_midway"), say("On we go.")]) as server:
         terminal = ready(chat(server))
         terminal.send("go on\r")
@@ -159,9 +143,7 @@ def test_an_impatient_second_signal_cuts_the_leaving_short_and_still_leaves_noth
 
 
 @pytest.mark.parametrize("way", ["key", "signal"])
-def test_a_stopped_chat_gives_the_terminal_to_the_shell_and_comes_back(
-    program: Program, way: str, chat: Callable[..., Terminal]
-) -> None:
+def test_a_stopped_chat_gives_the_terminal_to_the_shell_and_comes_back(program: Program, way: str, chat: Start) -> None:
     with serving([say("Before."), say("After.")]) as server:
         own = replace(program, model_url=server.url)
         environment = {**own.environment(), "PS1": "shell> ", "HISTFILE": "/dev/null"}
@@ -221,7 +203,7 @@ def test_a_fault_of_the_program_itself_gives_the_terminal_back_and_loses_nothing
     assert ("assistant", "Before.") in kept(program)
 
 
-def test_a_command_that_is_killed_or_spoils_the_terminal_leaves_the_modes_alone(chat: Callable[..., Terminal]) -> None:
+def test_a_command_that_is_killed_or_spoils_the_terminal_leaves_the_modes_alone(chat: Start) -> None:
     spoil = "stty raw -echo < /dev/tty; printf '\\033[?1049h\\033[8m'; kill -9 $$"
     with serving([call("execute_bash", {"command": spoil}), say("Dead.")]) as server:
         terminal = ready(chat(server, "--yolo"))
@@ -264,7 +246,7 @@ def test_a_reader_that_goes_away_is_no_error_and_the_turn_is_kept(program: Progr
 # Side by side
 
 
-def test_a_second_chat_on_the_same_session_is_told(program: Program, chat: Callable[..., Terminal]) -> None:
+def test_a_second_chat_on_the_same_session_is_told(program: Program, chat: Start) -> None:
     with serving([say("First."), say("Second.")]) as server:
         first = ready(chat(server))
         first.send("one\r")
@@ -325,7 +307,7 @@ def test_two_hundred_changes_of_the_settings_by_eight_at_once_are_all_there(prog
 )
 @pytest.mark.parametrize("by", ["the model", "the person"])
 def test_what_a_command_leaves_in_the_background_neither_holds_it_up_nor_outlives_it(
-    program: Program, chat: Callable[..., Terminal], leave: str, by: str
+    program: Program, chat: Start, leave: str, by: str
 ) -> None:
     leave = leave if leave.endswith("&") else f"{leave};"
     script = [call("execute_bash", {"command": f"{leave} echo left"}), say("Done.")]
@@ -360,7 +342,7 @@ def sleepers(program: Program) -> list[int]:
     return found
 
 
-def test_a_flood_of_the_persons_own_command_takes_little_memory(chat: Callable[..., Terminal]) -> None:
+def test_a_flood_of_the_persons_own_command_takes_little_memory(chat: Start) -> None:
     with serving([]) as server:
         terminal = ready(chat(server))
         terminal.send("!yes | head -c 200000000; echo over\r")

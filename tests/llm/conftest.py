@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import warnings
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -13,8 +11,7 @@ from mycode.core.messages import UserMessage
 from mycode.core.models import Model, ModelItem, ModelRequest, Price, ToolSpec
 from mycode.llm.catalog import describe
 from mycode.llm.chat_completions import ChatCompletionsModel
-from mycode.llm.litellm_model import LitellmModel, warm
-from tests.support.script import say
+from mycode.llm.litellm_model import LitellmModel
 from tests.support.scripted_server import ScriptedServer
 
 Opener = Callable[[ScriptedServer], Model]
@@ -28,30 +25,6 @@ def ask(text: str = "hi", *messages: Any, **more: Any) -> ModelRequest:
 
 async def collect(model: Model, request: ModelRequest | None = None) -> list[ModelItem]:
     return [item async for item in model.stream(request or ask())]
-
-
-@pytest.fixture(scope="session")
-def _litellm() -> None:
-    """The first calls of litellm import a good deal more: no watchdog of a test shall measure that."""
-
-    async def first_calls() -> None:
-        async with ScriptedServer(lambda _: say("warm")) as server:
-            for name, base in (("openai/scripted", server.url), ("anthropic/scripted", server.root)):
-                model = LitellmModel(describe(name), api_base=base, api_key="key")
-                await collect(model)
-                await model.aclose()
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        warm("openai/scripted")
-        asyncio.run(first_calls())
-
-
-@pytest.fixture(params=["fast lane", "litellm", "litellm to anthropic"])
-def lane(request: pytest.FixtureRequest) -> str:
-    if request.param != "fast lane":
-        request.getfixturevalue("_litellm")
-    return str(request.param)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from prompt_toolkit.document import Document
 
 from mycode.repl.commands.registry import standard
 from mycode.repl.completion import ReplCompleter, ranked, workspace_files
-from tests.repl.test_commands import FakeShell
+from tests.support.fake_shell import FakeShell
 
 FILES = ("README.md", "src/app.py", "src/apple/core.py", "src/parser.py", "tests/test_app.py", "my notes.txt")
 

@@ -5,7 +5,7 @@ import pytest
 from mycode.core.checkpoints import FileChange, Rewind
 from mycode.core.errors import SessionError, UsageError
 from mycode.core.messages import AssistantMessage, UserMessage
-from tests.repl.test_commands import FakeShell
+from tests.support.fake_shell import FakeShell
 
 CHANGES = (FileChange("app.py", "changed", 3, 1), FileChange("new\x1b[2K.txt", "deleted", 0, 9))
 

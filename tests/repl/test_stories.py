@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,9 +15,7 @@ Start = Callable[..., Terminal]
 
 
 @pytest.fixture
-def start(workspace: Path) -> Iterator[Start]:
-    opened: list[Terminal] = []
-
+def start(workspace: Path, terminals: list[Terminal]) -> Start:
     def starting(*options: str, columns: int = 80, rows: int = 24, term: str = "xterm-256color") -> Terminal:
         terminal = Terminal.python(
             "-m",
@@ -28,12 +26,10 @@ def start(workspace: Path) -> Iterator[Start]:
             columns=columns,
             rows=rows,
         )
-        opened.append(terminal)
+        terminals.append(terminal)
         return terminal
 
-    yield starting
-    for terminal in opened:
-        terminal.close()
+    return starting
 
 
 def ready(terminal: Terminal) -> Terminal:
