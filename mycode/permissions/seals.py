@@ -113,13 +113,20 @@ class Held:
                 return
             for path, target in sorted(self._links.items()):
                 _lead_back(path, target)
-            for path, handle in sorted(self._handles.items(), reverse=True):
-                _give_back(path, handle)
+            above = {path.parent for path in self._handles if path.parent.name == ".github"}
+            self._give_back()
+            for path in above:
+                self._take(path)  # another program may have made it and left it to us
+            self._give_back()
             for path in self._forbidden:
                 _put_aside(path)
             self._links.clear()
-            self._handles.clear()
             self._forbidden.clear()
+
+    def _give_back(self) -> None:
+        for path, handle in sorted(self._handles.items(), reverse=True):
+            _give_back(path, handle)
+        self._handles.clear()
 
     def _take(self, path: Path) -> None:
         if path in self._handles:

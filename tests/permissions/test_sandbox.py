@@ -267,6 +267,19 @@ def test_places_are_held_until_the_last_box_of_any_program_ends(project: Path):
     assert held == [True, True, False]
 
 
+def test_whichever_of_two_programs_ends_last_takes_the_places_away(tmp_path: Path):
+    place = tmp_path / ".github/workflows"
+    first, second = Held(), Held()
+    first.hold([place], [])
+    second.hold([place], [])
+
+    first.release()
+    assert place.is_dir()
+    second.release()
+
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_home_that_is_the_workspace_keeps_what_its_shells_read(monkeypatch: pytest.MonkeyPatch):
     home = Path.cwd() / "home"
     (home / ".config/fish").mkdir(parents=True)
