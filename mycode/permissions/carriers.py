@@ -88,6 +88,12 @@ def does_as_told(part: Part) -> bool:
     return bool(re.match(r"(?:python|ruby|perl|lua|php)[\d.]+|ld-linux|ld\.so", name))
 
 
+def takes_text(part: Part) -> bool:
+    """Whether the program may do what a text of this very command says, rather than what a file of the project says."""
+    name = part.program.rpartition("/")[2]
+    return does_as_told(part) and name not in _RUNNERS and name not in {"make", "gmake", "git", "just"}
+
+
 def _after_options(words: Sequence[Word], options: tuple[str, str]) -> Sequence[Word] | None:
     alone, valued = options
     while words and (value := words[0].value or "").startswith("-"):
@@ -122,7 +128,10 @@ def carried(part: Part, variables: Mapping[str, str]) -> Iterator[Part]:
 
 
 _GIVEN_TEXT = frozenset(
-    _words("eval su script watch parallel trap ssh xargs env entr flock sg npx bunx tmux screen mapfile readarray sudo nix-shell")
+    _words(
+        "eval su script watch parallel trap ssh xargs env entr flock sg npx bunx tmux screen mapfile readarray sudo"
+        " nix-shell"
+    )
 )
 
 

@@ -9,15 +9,24 @@ from collections.abc import Iterator
 from msgspec import Struct, structs
 
 from mycode.core.tools import Decision, Mode, Verdict, VerdictPart
-from mycode.permissions.carriers import CARRIERS, SHELLS, carried, does_as_told, unwrapped
+from mycode.permissions.carriers import CARRIERS, SHELLS, carried, does_as_told, takes_text, unwrapped
 from mycode.permissions.ground import Ground
-from mycode.permissions.hard_stops import hard_stop, moved, really, starts_itself
+from mycode.permissions.hard_stops import (
+    SPOKEN,
+    hard_stop,
+    moved,
+    names_everything,
+    names_some,
+    really,
+    removes_named,
+    starts_itself,
+)
 from mycode.permissions.modes import by_mode
 from mycode.permissions.options import Use
 from mycode.permissions.places import Look, Places, absolute, inside_any
 from mycode.permissions.protected import mentions_protected, protected, secret, secret_under
 from mycode.permissions.rules import Rule, Rules, covered_words, matches_command, matches_path
-from mycode.permissions.shell_grammar import Part, Redirect, Script, Word, braces_opened, parse
+from mycode.permissions.shell_grammar import Part, Redirect, Script, Word, braces_opened, parse, pieces
 from mycode.permissions.tables import read_only
 
 
@@ -52,7 +61,7 @@ def judge_command(
     text: str, *, mode: Mode, rules: Rules, places: Places, look: Look, ground: Ground, boxed: bool, network: bool
 ) -> Verdict:
     """The verdict over a command text, part by part; a rule is offered when exactly one part asks."""
-    variables = {"HOME": places.home, "PWD": places.start, "OLDPWD": ""}
+    variables = {"HOME": places.home, "PWD": places.start, "OLDPWD": places.start}
     script = parse(text, variables=variables)
     folders = _folders(script, places, look)
     if any(len(where) > _MOST_FOLDERS for where in folders) or len(dict.fromkeys(folders)) > _MOST_FOLDERS:
@@ -68,12 +77,44 @@ def judge_command(
             if (part, cwd) not in known:
                 known[part, cwd] = _judge_part(part, cwd, scene)
         judged.append(min((known[part, cwd] for cwd in where[:_MOST_FOLDERS]), key=_weight))
+    if (stop := _stops_as_a_whole(text, script, folders, scene)) is not None:
+        judged.append((VerdictPart(text, "ask", f"{_FRESH}: {stop}."), None))
     if starts_itself(text):
         judged.append((VerdictPart(text, "ask", f"{_FRESH}: it starts itself until the machine stands still."), None))
     if not judged:
         reason = "There is nothing to run." if unclear is None else unclear
         judged.append((VerdictPart(text, "allow" if unclear is None and not text.strip() else "ask", reason), None))
     return _together(judged, unclear)
+
+
+def _stops_as_a_whole(text: str, script: Script, folders: list[tuple[str, ...]], scene: _Scene) -> str | None:
+    """What cannot be undone and is seen only when the parts are read together."""
+    places, look = scene.places, scene.look
+    if any(takes_text(one) for part in script.parts for one in (part, unwrapped(part))):
+        for piece in pieces(text):
+            for at, first in enumerate(piece.words):
+                name = first.best.lstrip("!@-+:")
+                spoken = structs.replace(piece, words=(Word(name, None, name), *piece.words[at + 1 : at + 40]))
+                if spoken.program.rpartition("/")[2] in SPOKEN and (
+                    stop := hard_stop(spoken, places, places.start, look)
+                ):
+                    return stop
+    every = [(one, where) for part, where in zip(script.parts, folders, strict=True) for one in (part, unwrapped(part))]
+    removing = {
+        how
+        for part, _ in every
+        for one in (part, *carried(part, scene.variables))
+        if (how := removes_named(one, text)) is not None
+    }
+    if not removing:
+        return None
+    for part, where in every:
+        for cwd in where[:_MOST_FOLDERS]:
+            if (stop := names_everything(part, places, cwd, look)) is not None:
+                return stop
+    if "input" in removing and not any(names_some(part) for part, _ in every):
+        return "it removes folders named by something else"
+    return None
 
 
 _ORDER: dict[Decision, int] = {"deny": 0, "ask": 1, "allow": 2}
@@ -247,7 +288,8 @@ def _paths(word: Word, cwd: str, scene: _Scene) -> Iterator[str]:
         return
     pieces = []
     for opened in braces_opened(text):
-        pieces += [opened, *re.split(r"[=@:,]", opened)[1:]]
+        # A lone slash behind a colon ends a script of sed.
+        pieces += [opened, *re.split(r"[=@:,]", opened.removesuffix(":/"))[1:]]
         if re.match(r"-[A-Za-z]..", opened):
             pieces += [opened[at:] for at in range(2, min(len(opened), 9))]
     home = scene.places.home
@@ -280,7 +322,16 @@ def _with_matches(part: Part, cwd: str, scene: _Scene) -> Part:
         if (word.glob or word.value is None) and re.search(r"[*?\[]", word.best)
         for path in (scene.ground.matches(absolute(word.best, glob.escape(cwd), glob.escape(home))) or ())[:200]
     ]
-    if not found or part.program.rpartition("/")[2] not in {"rm", "mv", "chmod", "chown", "chgrp", "shred", "tar"}:
+    if not found or part.program.rpartition("/")[2] not in {
+        "rm",
+        "mv",
+        "chmod",
+        "chown",
+        "chgrp",
+        "shred",
+        "tar",
+        "truncate",
+    }:
         return part
     if part.program.endswith("mv"):
         return structs.replace(part, words=(part.words[0], *(Word(path, path) for path in found), *part.words[1:]))
@@ -456,15 +507,30 @@ def _protected(part: Part, commands: list[Part], looks: Use | None, cwd: str, sc
     for command in commands:
         if not command.words or read_only(unwrapped(command)) is not None:
             continue
-        for word in command.words[1:]:
+        for at, word in enumerate(command.words[1:], 1):
+            if _is_no_path(command, at):
+                continue
             for name in _paths(word, cwd, scene):
                 if why := protected(name, scene.places, by_shell=True):
                     return f"{word.best} is protected: {why}."
+            if command.program.rpartition("/")[2] in {"sed", "gsed"}:
+                for file in re.findall(r"[wW]\s*([^\s;}]+)", word.best):
+                    if why := protected(absolute(file, cwd, scene.places.home), scene.places, by_shell=True):
+                        return f"{file} is protected: {why}."
             if re.search(r"\s|[(;]", word.best) and (place := mentions_protected(word.best)):
                 return f"It names the protected place {place}."
     if scene.unclear is not None and (place := mentions_protected(part.text)):
         return f"It names the protected place {place} and is not fully understood."
     return None
+
+
+def _is_no_path(command: Part, at: int) -> bool:
+    """Whether a word is known to be something else than a file: git's HEAD, a method, an expression."""
+    name = command.program.rpartition("/")[2]
+    word, before = command.words[at].best, command.words[at - 1].best
+    if name == "curl":
+        return before in {"-X", "--request"}
+    return (name == "git" and word == "HEAD") or (name == "gh" and before in {"--jq", "-q", "--template", "-t"})
 
 
 _NETWORK = frozenset(

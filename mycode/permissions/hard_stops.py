@@ -13,10 +13,13 @@ _DEVICE = re.compile(r"/dev/(?!null$|stdout$|stderr$|stdin$|tty$|fd/|zero$|full$
 _ERASERS = re.compile(
     r"mkfs(?:\..+)?|mke2fs|mkswap|wipefs|fdisk|sfdisk|cfdisk|gdisk|sgdisk|parted|blkdiscard|hdparm|diskutil|cryptsetup"
 )
+_TRIGGER = "/proc/sysrq-trigger"
 _STOPPERS = frozenset({"shutdown", "reboot", "halt", "poweroff", "telinit"})
 _INTERPRETER = re.compile(r"(?:python|pypy|ruby|perl|node|php|lua|deno|bun|awk|gawk)[\d.]*")
 _INLINE_REMOVAL = re.compile(
-    r"rm\s+-\w*[rR]\w*\s+[\"']?(?:/|~|\$HOME)[\"'/*\s;)]|(?:rmtree|rmSync|rmdir|rm_rf|remove_tree)\w*\(\s*[\"'](?:/|~)[\"'/*]"
+    r"rm\s+-\w*[rR]\w*\s+[\"']?(?:/|~|\$HOME)[\"'/*\s;)]"
+    r"|(?:rmtree|rmSync|rmdir|rm_rf|remove_tree)\w*\(\s*(?:[\w.]*(?:expanduser|abspath|realpath|Path|resolve)\(\s*)?"
+    r"(?:[\"'](?:(?:/|~)[\"'/*]|\.{1,2}/?[\"'])|(?:[\w.]*Path\.home|os\.getcwd|os\.homedir|process\.cwd|Dir\.(?:pwd|home))\b)"
 )
 # Begins where a word begins: tried at each letter of a long word it would take hours.
 _FUNCTION = re.compile(r"([^\s(){};|&]{1,100})\s{0,9}\(\)\s{0,9}[{(]([^}]{0,1000})")
@@ -31,6 +34,10 @@ def hard_stop(part: Part, places: Places, cwd: str, look: Look = unseen) -> str 
         target = redirect.target.best if redirect.writes and redirect.target is not None else ""
         if _DEVICE.match(target) and not target.startswith(("/dev/tcp/", "/dev/udp/")):
             return f"it writes to the device {target}"
+        if target == _TRIGGER:
+            return "it can stop the machine"
+    if name == "tee" and _TRIGGER in values:
+        return "it can stop the machine"
     if _ERASERS.fullmatch(name):
         return f"{name} can erase a whole disk"
     if name in _STOPPERS or (name == "init" and values[:1] in (["0"], ["6"])):
@@ -41,13 +48,13 @@ def hard_stop(part: Part, places: Places, cwd: str, look: Look = unseen) -> str 
         return "dd writes to a device"
     if name in {"cp", "tee", "shred", "mv", "truncate", "install"} and any(_DEVICE.match(value) for value in values):
         return f"{name} writes to a device"
-    if name in {"kill", "killall5"} and ("-1" in values[1:] or name == "killall5"):
+    if _ends_all(name, values):
         return "it ends every process"
     if name == "crontab" and "-r" in values:
         return "it removes all scheduled jobs"
     if _INTERPRETER.fullmatch(name) and any(_INLINE_REMOVAL.search(value) for value in values):
         return "it would remove the root of the file system or your home folder"
-    recursive = any(re.fullmatch(r"-[a-zA-Z]*[rR][a-zA-Z]*|--r(?:e(?:c(?:u(?:r\w*)?)?)?)?", value) for value in values)
+    recursive = _recursive(part)
     targets = [word for word in part.words[1:] if not word.best.startswith("-")]
     if (
         name in {"rm", "shred", "srm", "rimraf", "trash", "trash-put", "unlink", "rmdir", "del"}
@@ -60,7 +67,11 @@ def hard_stop(part: Part, places: Places, cwd: str, look: Look = unseen) -> str 
         return _first(targets, places, look, "it would remove {}", own=True)
     if name == "tar" and "--remove-files" in values:
         return _first(targets, places, look, "it would remove {}", own=True)
-    if name == "shred":
+    if name in {"zip", "7z", "7za"} and any(
+        re.fullmatch(r"-[a-zA-Z]*m[a-zA-Z]*|--move|-sdel", value) for value in values
+    ):
+        return _first(targets[1:], places, look, "it would remove {}", own=True)
+    if name in {"shred", "truncate"}:
         return _first(targets, places, look, "it would destroy {}", own=True)
     if name == "mv":
         return _first(targets[: max(1, len(targets) - 1)], places, look, "it would move away {}", own=True)
@@ -68,9 +79,83 @@ def hard_stop(part: Part, places: Places, cwd: str, look: Look = unseen) -> str 
         return _first(targets[1:] or targets, places, look, "it would change all rights below {}", own=False)
     if name == "find":
         return _find(part, places, look)
+    if name in {"fd", "fdfind"}:
+        return _fd(part, places, look)
     if name == "rsync" and any(value.startswith(("--del", "--remove-source")) for value in values):
         return _first(targets, places, look, "it would delete in {}", own=True)
     return None
+
+
+def _ends_all(name: str, values: list[str]) -> bool:
+    """Whether every process is meant, or all of a person's."""
+    if name == "killall5" or (name == "kill" and ("-1" in values[1:] or values[-1:] == ["1"])):
+        return True
+    if name not in {"pkill", "killall", "skill"}:
+        return False
+    options = [value for value in values if value.startswith("-")]
+    plain = [value for value in values if not value.startswith("-")]
+    by_person = any(re.fullmatch(r"-[uUvG]|--user|--euid|--uid|--inverse", value) for value in options)
+    patterns = name == "pkill" or bool({"-r", "--regexp"} & set(options))
+    return (by_person and len(plain) < 2) or (patterns and any(re.fullmatch(r"[.^$*+?]*", value) for value in plain))
+
+
+def removes_named(part: Part, text: str) -> str | None:
+    """How the part removes what something else names: by "input", by a "command", or not at all.
+
+    `text` is the whole command, which says where variables come from.
+    """
+    name = part.program.rpartition("/")[2]
+    if name in {"xargs", "parallel"}:
+        return "command" if any(word.best.rpartition("/")[2] in _REMOVERS for word in part.words[1:]) else None
+    if name not in _REMOVERS:
+        return None
+    targets = [word.text for word in part.words[1:] if word.value is None]
+    read = {
+        one for words in re.findall(r"\b(?:read|mapfile|readarray)\b([^;|&\n<]{0,200})", text) for one in words.split()
+    }
+    listed = set(re.findall(r"\bfor\s+(\w+)\s+in\b[^;\n]{0,500}?(?:\$\(|`)", text))
+    for target in targets:
+        names = set(re.findall(r"\$\{?(\w+|[@*])", target))
+        if names & read and _recursive(part):
+            return "input"
+        if (
+            re.search(r"\$\(|`", target)
+            or names & (read | listed)
+            or any(re.fullmatch(r"[@*\d]", one) for one in names)
+        ):
+            return "command"
+    return None
+
+
+def names_everything(part: Part, places: Places, cwd: str, look: Look = unseen) -> str | None:
+    """What is lost when the files that this part names are removed, if that is everything at once."""
+    places = structs.replace(places, cwd=cwd)
+    name = part.program.rpartition("/")[2]
+    if name in {"find", "fd", "fdfind"}:
+        ending = ("-delete",) if name == "find" else ("-X", "rm")
+        return hard_stop(structs.replace(part, words=(*part.words, *(Word(w, w) for w in ending))), places, cwd, look)
+    targets = [word for word in part.words[1:] if not word.best.startswith("-")]
+    if name in {"ls", "pwd"} and not targets:
+        targets = [Word(".", ".")]
+    if name in {"ls", "pwd", "echo", "printf"}:
+        return _first(targets, places, look, "it would remove {}", own=True)
+    return None
+
+
+def names_some(part: Part) -> bool:
+    """Whether the part is one that lists files, so that what it names is known well enough."""
+    return part.program.rpartition("/")[2] in {"find", "fd", "fdfind", "ls", "git"}
+
+
+_REMOVERS = frozenset({"rm", "shred", "unlink", "rmdir", "srm", "trash", "trash-put"})
+SPOKEN = _REMOVERS | _STOPPERS | {"find", "dd", "chmod", "chown", "mv", "kill", "pkill"}
+"""Programs that are looked for inside texts that something may do."""
+
+
+def _recursive(part: Part) -> bool:
+    return any(
+        re.fullmatch(r"-[a-zA-Z]*[rR][a-zA-Z]*|--r(?:e(?:c(?:u(?:r\w*)?)?)?)?", word.best) for word in part.words[1:]
+    )
 
 
 def starts_itself(text: str) -> bool:
@@ -145,7 +230,7 @@ def _find(part: Part, places: Places, look: Look) -> str | None:
     deletes = "-delete" in values or any(
         value in {"-exec", "-execdir"}
         and any(
-            removed.rpartition("/")[2] in {"rm", "shred", "unlink", "chmod", "chown"} for removed in values[at : at + 4]
+            removed.rpartition("/")[2] in {*_REMOVERS, "truncate", "chmod", "chown"} for removed in values[at : at + 4]
         )
         for at, value in enumerate(values)
     )
@@ -156,8 +241,24 @@ def _find(part: Part, places: Places, look: Look) -> str | None:
         if (word.best.startswith("-") and word.best not in {"-H", "-L", "-P"}) or word.best in {"!", "("}:
             break
         starts.append(word)
-    tested = any(
-        re.fullmatch(r"-(?:i?name|i?path|i?regex|size|mtime|mmin|newer\w*|empty|i?wholename|user|atime|ctime)", v)
-        for v in values
+    return _first(starts, places, look, "it would delete in {}", own=not _chooses(values))
+
+
+def _chooses(values: list[str]) -> bool:
+    """Whether some test of `find` lets only some files through; not one that all pass, nor one turned round."""
+    return any(
+        re.fullmatch(r"-(?:i?name|i?path|i?regex|size|mtime|mmin|newer\w*|empty|i?wholename|user|atime|ctime)", value)
+        and values[at - 1] not in {"!", "-not"}
+        and not re.fullmatch(r"[.*/]*", "".join(values[at + 1 : at + 2]) or "x")
+        for at, value in enumerate(values)
     )
-    return _first(starts, places, look, "it would delete in {}", own=not tested)
+
+
+def _fd(part: Part, places: Places, look: Look) -> str | None:
+    values = [word.best for word in part.words]
+    runs = [at for at, value in enumerate(values) if value in {"-x", "-X", "--exec", "--exec-batch"}]
+    if not runs or not any(value.rpartition("/")[2] in _REMOVERS for value in values[runs[0] : runs[0] + 4]):
+        return None
+    plain = [word for word in part.words[1 : runs[0]] if not word.best.startswith("-")]
+    chooses = len(plain) < runs[0] - 1 or not all(re.fullmatch(r"[.^$*]*", word.best) for word in plain[:1])
+    return _first(plain[1:] or [Word(".", ".")], places, look, "it would delete in {}", own=not chooses)

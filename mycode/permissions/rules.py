@@ -338,9 +338,7 @@ _BOTH_WAYS = {"recursive": "rR", "force": "f", "delete": "dD", "no-verify": "n"}
 
 
 def _named(name: str, letters: set[str], longs: set[str]) -> bool:
-    return bool(letters & set(_BOTH_WAYS[name])) or any(
-        f"--{name}".startswith(one) and len(one) > 3 for one in longs
-    )
+    return bool(letters & set(_BOTH_WAYS[name])) or any(f"--{name}".startswith(one) and len(one) > 3 for one in longs)
 
 
 def _spellings(words: Sequence[Word], pattern: _CommandPattern) -> list[list[str]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
@@ -381,7 +381,7 @@ def _read_with_grammar(text: str, variables: dict[str, str]) -> Script:
         unclear.insert(0, "it holds control characters")
     if {_NAMES["ERROR"], "it holds control characters"} & set(unclear):
         # Where the grammar is lost, every piece between operators counts as a command, for the rules that forbid.
-        parts += _pieces(text, {part.text for part in parts})
+        parts += pieces(text, {part.text for part in parts})
     return Script(tuple(parts), tuple(dict.fromkeys(unclear)))
 
 
@@ -498,13 +498,15 @@ class _Reader:
             return "" if node.type == '"' else value
         if node.type in {"simple_expansion", "expansion"}:
             name = re.search(r"[A-Za-z_]\w*", self._text(node))
-            default = re.search(r":[-=+](.*)\}", self._text(node))
+            default = re.search(r"\w:?[-=+](.*)\}", self._text(node))
             known = self._variables.get(name[0] if name else "", "")
             return known or (default[1] if default else "")
         if node.type == "command_substitution":
             inner = self._text(node).strip('$()`" \t\n')
             if inner in {"pwd", "git rev-parse --show-toplevel"}:
                 return self._variables.get("PWD", "")
+            if (above := re.fullmatch(r'dirname "?\$\{?(PWD|HOME)\}?"?', self._text(node)[2:-1].strip())) is not None:
+                return self._variables.get(above[1], "").rpartition("/")[0] or "/"
             return inner[5:] if re.fullmatch(r"echo [\w./~-]+", inner) else ""
         if node.type in {"process_substitution", "arithmetic_expansion"}:
             return ""
@@ -538,7 +540,7 @@ def _ansi_c(text: str) -> str:
     )
 
 
-def _pieces(text: str, seen: set[str]) -> Iterator[Part]:
+def pieces(text: str, seen: Collection[str] = ()) -> Iterator[Part]:
     """The text cut at everything that may separate commands, quotes taken off: a crude second opinion."""
     pieces = re.split(r"[;&|\n\r()`{}<>]+|\$\(", text)
     pieces += [
