@@ -45,7 +45,7 @@ def protected(path: str, places: Places, *, by_shell: bool = False) -> str | Non
             return f"programs are started from there ({name})"
         if "~" in name and re.fullmatch(r"gi(?:t|[0-9a-f]{4})~\d+", name):
             return "it is another spelling of .git"
-        if _python_start().fullmatch(name):
+        if _PYTHON_START.fullmatch(name):
             return f"Python runs it at every start ({name})"
         following = names[index + 1] if not last else ""
         if (name, following) in _PAIRS:
@@ -53,7 +53,7 @@ def protected(path: str, places: Places, *, by_shell: bool = False) -> str | Non
     name = names[-1]
     if name in _FILES:
         return f"{_FILES[name]} ({name})"
-    if _run_later().fullmatch(name):
+    if _LATER_NAME.fullmatch(name):
         return f"{_RUN_LATER} ({name})"
     folder = names[-2] if len(names) > 1 else ""
     if "hook" in folder and name in _HOOKS:
@@ -81,7 +81,7 @@ def secret(path: str, places: Places) -> str | None:
     if any(pair in _SECRET_PAIRS for pair in pairwise(names)):
         return "it holds login data"
     name = names[-1]
-    if name in _SECRET_FILES or (_secret_name().fullmatch(name) and not _sample_name().fullmatch(name)):
+    if name in _SECRET_FILES or (_SECRET_NAME.fullmatch(name) and not _SAMPLE_NAME.fullmatch(name)):
         return f"{name} may hold secrets"
     return None
 
@@ -126,8 +126,6 @@ _STREAM = pattern(r":[^/]*")
 _IGNORED = pattern(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
 )
-
-
 _RUN_LATER = "other programs run what is in it"
 _FOLDERS = {
     ".git": "git runs what its folder says",
@@ -275,34 +273,18 @@ _EXAMPLES = (
     "a.pem",
     "a.key",
 )
-
-
-@cache
-def _secret_name() -> re.Pattern[str]:
-    return re.compile(
-        r"\.?env(?:\..+)?|.+\.env|.+\.(?:pem|key|p12|pfx|jks|keystore|kdbx|asc|gpg|ppk|tfstate)|id_(?:rsa|dsa|ecdsa|ed25519).*"
-        r"|service[-_]?account.*\.json|client_secret.*\.json"
-    )
-
-
-@cache
-def _sample_name() -> re.Pattern[str]:
-    return re.compile(
-        r".*\.(?:example|sample|template|tmpl|dist|defaults?|schema|test|md|py|ts|js|rs|go|pub)|env(?:\.[jt]s)?|.*\.d\.ts"
-    )
-
-
-@cache
-def _run_later() -> re.Pattern[str]:
-    return re.compile(
-        r".+\.(?:pth|code-workspace)|\.?lefthook(?:-local)?\.(?:ya?ml|toml|json)|\.?mise(?:\..+)?\.toml|\.miserc\.toml"
-        r"|\.dir-locals(?:-2)?\.el|\.huskyrc(?:\..+)?|.+-gdb\.(?:py|gdb|scm)"
-    )
-
-
-@cache
-def _python_start() -> re.Pattern[str]:
-    return re.compile(r"(?:site|user)customize(?:\..+)?")
+_SECRET_NAME = pattern(
+    r"\.?env(?:\..+)?|.+\.env|.+\.(?:pem|key|p12|pfx|jks|keystore|kdbx|asc|gpg|ppk|tfstate)|id_(?:rsa|dsa|ecdsa|ed25519).*"
+    r"|service[-_]?account.*\.json|client_secret.*\.json"
+)
+_SAMPLE_NAME = pattern(
+    r".*\.(?:example|sample|template|tmpl|dist|defaults?|schema|test|md|py|ts|js|rs|go|pub)|env(?:\.[jt]s)?|.*\.d\.ts"
+)
+_LATER_NAME = pattern(
+    r".+\.(?:pth|code-workspace)|\.?lefthook(?:-local)?\.(?:ya?ml|toml|json)|\.?mise(?:\..+)?\.toml|\.miserc\.toml"
+    r"|\.dir-locals(?:-2)?\.el|\.huskyrc(?:\..+)?|.+-gdb\.(?:py|gdb|scm)"
+)
+_PYTHON_START = pattern(r"(?:site|user)customize(?:\..+)?")
 
 
 @cache

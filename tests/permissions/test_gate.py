@@ -12,6 +12,7 @@ from mycode.permissions.check import check, report, spelled_out
 from mycode.permissions.gate import PermissionGate
 from mycode.permissions.paths import find_places, look
 from mycode.permissions.places import Places, Seen
+from mycode.permissions.protected import protected, secret
 from mycode.permissions.rules import make_rules
 
 
@@ -180,6 +181,32 @@ def test_a_plain_command_is_judged_without_the_shell_grammar():
     )
 
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("lib/a.pth", "other programs run what is in it (a.pth)"),
+        ("lefthook.yml", "other programs run what is in it (lefthook.yml)"),
+        ("sitecustomize.py", "Python runs it at every start (sitecustomize.py)"),
+        ("notes.txt", None),
+    ],
+)
+def test_it_is_said_why_a_name_is_protected(workspace: Path, name: str, why: str | None):
+    assert protected(str(workspace / name), find_places(workspace)) == why
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("id_rsa", "id_rsa may hold secrets"),
+        (".env.local", ".env.local may hold secrets"),
+        (".env.example", None),
+        ("env.ts", None),
+    ],
+)
+def test_it_is_said_why_a_name_may_hold_secrets(workspace: Path, name: str, why: str | None):
+    assert secret(str(workspace / name), find_places(workspace)) == why
 
 
 def test_what_the_settings_of_git_name_as_hooks_is_protected(tmp_path: Path):
