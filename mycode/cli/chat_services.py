@@ -25,7 +25,7 @@ from mycode.repl.approval import TerminalApprover
 from mycode.repl.grace import Grace
 from mycode.repl.loop import run as run_repl
 from mycode.repl.opening import Opening
-from mycode.repl.services import Conversation, ModelChoice, ReplSettings, SessionChoice
+from mycode.repl.services import ModelChoice, ReplSettings, SessionChoice
 from mycode.session.export import Form, export_text
 from mycode.session.session import Session
 from mycode.session.store import SessionInfo
@@ -143,14 +143,6 @@ class ChatServices:
 
     def sessions(self) -> Sequence[SessionChoice]:
         return [_choice(info) for info in self._place.store.sessions(limit=50) if info.id != self._place.session.id]
-
-    async def new_session(self) -> Conversation:
-        self._place.session.clear()
-        return self._place.session
-
-    async def resume(self, name: str) -> Conversation:
-        self._place.session.resume(name)
-        return self._place.session
 
     def export(self, path: str, form: str) -> str:
         session = self._place.session

@@ -65,7 +65,6 @@ class Snapshots:
         self._program = find_git(env.get("PATH", os.defpath), self._root)
         self._person_env = dict(env)
         self._env = _scrubbed(env, self._root, self._store)
-        self._excludes: str | None = None
         self._ready = False
 
     @property
