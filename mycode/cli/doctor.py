@@ -108,11 +108,20 @@ def _store(run: object) -> Finding:
 
 
 def _sandbox(run: object) -> Finding:
+    """The box that commands would have here, as the settings say; where it is off, whether there could be one."""
     from mycode.cli.run import Run
+    from mycode.cli.wiring import gate_of
     from mycode.permissions.sandbox import detect
 
     assert isinstance(run, Run)
-    # Tried out elsewhere: the box's mount points would stay behind in the project.
+    try:
+        _, box = gate_of(run)
+    except MycodeError as error:
+        return Finding("bad", "Commands cannot run", str(error))
+    if box.active or run.settings.permissions.sandbox != "off":
+        return Finding("ok" if box.active else "note", f"Sandbox: {box.state}")
     with tempfile.TemporaryDirectory(prefix="mycode-") as folder:
-        box = detect("auto", Path(folder))
-    return Finding("ok" if box.active else "note", f"Sandbox: {box.state}")
+        possible = detect("auto", Path(folder))
+    take = f"`--sandbox auto` would take {possible.state}."
+    none = f"None works here {possible.state.removeprefix('off ')}."
+    return Finding("note", f"Sandbox: {box.state}", take if possible.active else none)

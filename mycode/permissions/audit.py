@@ -18,6 +18,7 @@ from mycode.core.visible import in_json
 
 _FIRST = "0" * 64
 _LONGEST = 65_536
+_WIDEST = 2000
 
 
 class AuditRecord(Struct, frozen=True):
@@ -57,7 +58,12 @@ class AuditLog:
 
     def append(self, record: AuditRecord) -> AuditRecord:
         """Writes the record behind the last one and returns it as written: numbered, chained, secrets taken out."""
-        safe = msgspec.structs.replace(record, title=redact(record.title)[:2000], reason=redact(record.reason)[:2000])
+        safe = msgspec.structs.replace(
+            record,
+            title=_kept(record.title),
+            reason=_kept(record.reason),
+            rule=None if record.rule is None else _kept(record.rule),
+        )
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -137,6 +143,11 @@ class AuditLog:
             return [line for line in self._path.read_bytes().split(b"\n") if line]
         except FileNotFoundError:
             return []
+
+
+def _kept(text: str) -> str:
+    """What is kept of a text: no secrets, no halves of letters (as names of files may have), and not too much."""
+    return redact(text.encode("utf-8", "replace").decode())[:_WIDEST]
 
 
 def _line(record: AuditRecord) -> bytes:

@@ -191,6 +191,16 @@ def test_the_doctor_names_what_is_there_and_what_is_not(program: Program) -> Non
         assert words in done.stdout
 
 
+def test_the_doctor_shows_the_box_that_commands_would_have(program: Program) -> None:
+    def told(setting: str) -> str:
+        program.env["MYCODE_PERMISSIONS__SANDBOX"] = setting
+        return next(line for line in program.run("doctor").stdout.splitlines() if "andbox" in line)
+
+    assert told("off") == "· Sandbox: off (as permissions.sandbox says)"
+    assert told("auto").startswith(("✓ Sandbox: ", "· Sandbox: off ("))
+    assert told("read-only").endswith(("everything read-only, no network", "or use --sandbox off."))
+
+
 def test_a_transcript_is_made_to_fit_and_bad_ones_are_one_sentence(program: Program) -> None:
     messages = [{"role": "user", "content": "Fix the parser in src/parser.py"}]
     for number in range(40):

@@ -108,6 +108,17 @@ def test_secrets_stay_out_of_it(tmp_path: Path):
     assert b"8f7a6b5c4d3e2f1a" not in path.read_bytes()
 
 
+def test_a_name_with_half_a_letter_and_a_rule_without_end_are_kept_as_far_as_they_can_be(tmp_path: Path):
+    log = AuditLog(tmp_path / "audit.jsonl")
+    log.append(msgspec.structs.replace(record("edit_file \udcff.txt"), rule="x" * 100_000))
+    log.append(record("next"))
+
+    kept = list(log.read())
+
+    assert [(one.title, len(one.rule or "")) for one in kept] == [("edit_file ?.txt", 2000), ("next", 0)]
+    assert log.verify() is None
+
+
 def test_a_link_in_its_place_is_refused(tmp_path: Path):
     (tmp_path / "audit.jsonl").symlink_to(tmp_path / "elsewhere")
 
