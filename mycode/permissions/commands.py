@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import re
 from collections.abc import Iterator
+from fnmatch import fnmatchcase as fnmatch
 
 from msgspec import Struct, structs
 
@@ -199,6 +200,8 @@ def _judge_part(part: Part, cwd: str, scene: _Scene) -> tuple[VerdictPart, str |
     asked = _first_match(rules.ask, commands, cwd, scene)
     if asked is not None:
         return says("ask", f"The rule `{asked.text}` asks.", asked)
+    if looks is not None and looks.deep and (why := _below_forbidden(inner, looks, cwd, scene)) is not None:
+        return says("ask", why)
     blind = mode == "bypassPermissions" or (mode == "auto" and scene.boxed)
     if blind and (why := _may_be_forbidden(commands, scene)) is not None:
         return says("ask", why)
@@ -245,6 +248,39 @@ def _first_match(rules: tuple[Rule, ...], commands: list[Part], cwd: str, scene:
     return None
 
 
+def _below_forbidden(part: Part, looks: Use, cwd: str, scene: _Scene) -> str | None:
+    """Why a search through folders asks: a rule speaks of a file in them."""
+    rules = [one for one in (*scene.rules.deny, *scene.rules.ask) if one.family == "read" and one.spec]
+    if not rules:
+        return None
+    # Two of the programs read what is hidden, or not theirs, only when told.
+    told = r"--hidden|--unrestricted|-\w*[u.]\w*|--no-index|--untracked"
+    hidden = part.program not in {"rg", "git"} or any(re.fullmatch(told, word.best) for word in part.words)
+    for word in looks.deep:
+        folder = absolute(word.best, cwd, scene.places.home)
+        found = scene.ground.files(folder)
+        if found is None:
+            return f"{word.best} holds more than can be looked at, and rules forbid to read some files."
+        for path in found:
+            name = path[len(folder) :]
+            rule = next((rule for rule in rules if matches_path(rule, path, scene.places)), None)
+            if rule is not None and (hidden or "/." not in name) and not _left_out(name, part, looks):
+                return f"It would read {name.lstrip('/')} too, of which the rule `{rule.text}` speaks."
+    return None
+
+
+def _left_out(name: str, part: Part, looks: Use) -> bool:
+    """Whether the options of a search surely leave this file out; where they could contradict each other, none does."""
+    wanted = [word.best for word in looks.sought if not word.best.startswith("!")]
+    if wanted:
+        patterns = [pattern.rpartition("/")[2].casefold() for pattern in wanted]
+        plain = not any(char in "".join(patterns) for char in "{}\\!")
+        return plain and not any(fnmatch(name.rpartition("/")[2].casefold(), pattern) for pattern in patterns)
+    without = [word.best.partition("=")[2] for word in part.words if word.best.startswith("--exclude=")]
+    without += [word.best[1:] for word in looks.sought]
+    return any(fnmatch(name.rpartition("/")[2], pattern) for pattern in without)
+
+
 def _may_be_forbidden(commands: list[Part], scene: _Scene) -> str | None:
     """Why a mode that asks nothing asks: a program that a rule forbids may be run in a way that cannot be read."""
     if not any(rule.family == "shell" and rule.spec for rule in scene.rules.deny):
@@ -276,7 +312,7 @@ def _touched(command: Part, rule: Rule, cwd: str, scene: _Scene) -> Iterator[str
     if rule.family == "edit":
         words = [redirect.target for redirect in command.redirects if redirect.target is not None and redirect.writes]
     if rule.family == "read" or read_only(command) is None:
-        words += command.words[1:]
+        words += [word for word in command.words[1:] if not word.best.startswith(("--exclude=", "--exclude-dir="))]
     for word in words:
         yield from _paths(word, cwd, scene)
 
@@ -406,6 +442,12 @@ def _against_looking(part: Part, inner: Part, looks: Use, cwd: str, scene: _Scen
         return why
     if looks.steered and (why := _steered(inner.program, looks.steered, cwd, scene)) is not None:
         return why
+    for word in looks.sought:
+        named = word.best.rpartition("/")[2]
+        if not word.best.startswith("!") and (
+            secret(f"/{named}", scene.places) or (named.startswith(".") and secret_under(named))
+        ):
+            return f"{word.best} names files that may hold secrets."
     for word in looks.follows:
         leads = scene.ground.links(absolute(word.best, cwd, scene.places.home))
         if leads is None:

@@ -40,6 +40,8 @@ def decide(
     for text in (action.command or "", action.url or "", *action.reads, *action.writes):
         if "\0" in text:
             return _single(action, "deny", "It holds a NUL byte, which programs read in two ways.")
+    if any("\ud800" <= char <= "\udfff" for char in (action.command or "") + (action.url or "")):
+        return _single(action, "deny", "It holds half a letter, which no program can be given.")
     whole = _whole_tool(action, rules.deny)
     if whole is not None:
         return _single(action, "deny", f"The rule `{whole.text}` forbids it.", whole)

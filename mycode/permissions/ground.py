@@ -19,12 +19,13 @@ class Repository(Struct, frozen=True):
 
 
 class Ground(Struct, frozen=True):
-    """Three questions to the disk about absolute paths; as made by hand it knows of nothing.
+    """Questions to the disk about absolute paths; as made by hand it knows of nothing.
 
-    `matches`: the paths a shell pattern stands for; `links`: where the links below a folder lead. None: too many to
-    tell. `repository`: what git finds from a folder.
+    `matches`: the paths a shell pattern stands for; `links`: where the links below a folder lead; `files`: all that
+    is below it. None: too many to tell. `repository`: what git finds from a folder.
     """
 
     matches: Callable[[str], tuple[str, ...] | None] = lambda _: ()
     links: Callable[[str], tuple[str, ...] | None] = lambda _: ()
+    files: Callable[[str], tuple[str, ...] | None] = lambda _: ()
     repository: Callable[[str], Repository | None] = lambda _: None

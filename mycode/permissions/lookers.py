@@ -52,7 +52,8 @@ def _git(words: Sequence[Word]) -> Use | None:
             ]
             return Use((*found.shows, *(one for one in behind if one.value)), given=found.given)
         case "pattern":
-            return use(spec, rest)
+            found = use(spec, rest)
+            return found and structs.replace(found, deep=found.shows or (Word(".", "."),))
         case "listing":
             found = use(Spec(spec.short, spec.long, "text", 1000, spec.numbers), rest)
             options = values[: values.index("--")] if "--" in values else values

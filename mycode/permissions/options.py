@@ -22,20 +22,26 @@ _ANY = 1000
 class Use(Struct, frozen=True):
     """What a looking command looks at: files it shows the content of, and files it only names or measures.
 
-    `given` are the options it has; in `follows` are folders in which it goes where links lead. `folder` is where git is
-    sent first. `steered` are names of files beside it that would say which program really runs, or what it loads.
+    `given` are the options it has; in `follows` are folders in which it goes where links lead, in `deep` those in which
+    it shows every file, or those that the patterns `sought` name. `folder` is where git is sent first. `steered` are
+    names of files beside it that would say which program really runs, or what it loads.
     """
 
     shows: tuple[Word, ...] = ()
     names: tuple[Word, ...] = ()
     given: frozenset[str] = frozenset()
     follows: tuple[Word, ...] = ()
+    deep: tuple[Word, ...] = ()
+    sought: tuple[Word, ...] = ()
     folder: Word | None = None
     steered: tuple[str, ...] = ()
 
 
 class Spec(Struct, frozen=True):
-    """Allowed options. Values: "" a flag, "value" anything, "path" a file to show, "maybe" one that is attached."""
+    """Allowed options. Values: "" a flag, "value" anything, "path" a file to show, "maybe" one that is attached.
+
+    "files" is a pattern that says which files are shown.
+    """
 
     short: dict[str, str]
     long: dict[str, str]
@@ -46,8 +52,9 @@ class Spec(Struct, frozen=True):
 
 @cache
 def read_spec(text: str) -> Spec:
-    """From the short notation: `-abc` flags, `-n:` with a value, `-f@` with a file, `-I?`, `--x`, `--x=`, `--x?`, `-#`.
+    """From the short notation: `-abc` flags, `-n:` with a value, `-f@` with a file, `-g%` with a pattern of files.
 
+    Also `-I?` with a value in the same word, the same with `=`, `@`, `%`, `?` for `--long`, and `-#` for numbers.
     After the bar: what operands are (`shows`, `names`, `text`, `none`, `pattern` = one text, then files), `:1` at most.
     """
     options, _, operands = text.partition("|")
@@ -59,10 +66,10 @@ def read_spec(text: str) -> Spec:
         if option == "-#":
             numbers = True
         elif option.startswith("--"):
-            value = {"=": "value", "@": "path", "?": "maybe"}.get(option[-1], "")
-            long[option.rstrip("=@?")] = value
-        elif option[-1] in ":@?":
-            value = {":": "value", "@": "path", "?": "maybe"}[option[-1]]
+            value = {"=": "value", "@": "path", "?": "maybe", "%": "files"}.get(option[-1], "")
+            long[option.rstrip("=@?%")] = value
+        elif option[-1] in ":@?%":
+            value = {":": "value", "@": "path", "?": "maybe", "%": "files"}[option[-1]]
             short.update(dict.fromkeys(option[1:-1], value))
         else:
             short.update(dict.fromkeys(option[1:], ""))
@@ -78,6 +85,7 @@ ANY_GLOB = frozenset(
 def use(spec: Spec, words: Sequence[Word], *, any_glob: bool = False) -> Use | None:
     shows: list[Word] = []
     operands: list[Word] = []
+    sought: list[Word] = []
     given: set[str] = set()
     waiting = list(words)
     while waiting:
@@ -102,13 +110,15 @@ def use(spec: Spec, words: Sequence[Word], *, any_glob: bool = False) -> Use | N
             if wanted is None or (sign and not wanted) or re.search(r"[*?\[]", name):
                 return None
             given.add(name)
-            if wanted in {"value", "path"}:
+            if wanted in {"value", "path", "files"}:
                 if not sign and not _takes(waiting):
                     return None
                 # A pattern behind `--x=` becomes options of that name, or nothing.
                 argument = Word(inline, inline, glob=word.glob) if sign else waiting.pop(0)
                 if wanted == "path":
                     shows.append(argument)
+                if wanted == "files":
+                    sought.append(argument)
             continue
         letters = value[1:]
         while letters:
@@ -126,6 +136,8 @@ def use(spec: Spec, words: Sequence[Word], *, any_glob: bool = False) -> Use | N
                 letters = ""
                 if wanted == "path":
                     shows.append(argument)
+                if wanted == "files":
+                    sought.append(argument)
     # A pattern may stand for any number of names, and where one is read another may be written.
     if len(operands) > spec.most or (spec.most < _ANY and any(word.glob for word in operands)):
         return None
@@ -141,10 +153,10 @@ def use(spec: Spec, words: Sequence[Word], *, any_glob: bool = False) -> Use | N
         case "names":
             return Use(tuple(shows), tuple(operands), options)
         case "pattern":
-            sought = not options & {"-e", "-f", "--regexp", "--file", "--files"}
+            seeks = not options & {"-e", "-f", "--regexp", "--file", "--files"}
             # The shell puts names in the place of the text that is sought, too.
-            files = [word for at, word in enumerate(operands) if at or not sought or word.glob or word.tilde]
-            return Use((*shows, *files), given=options)
+            files = [word for at, word in enumerate(operands) if at or not seeks or word.glob or word.tilde]
+            return Use((*shows, *files), given=options, sought=tuple(sought))
         case _:
             return Use((*shows, *operands), given=options)
 

@@ -14,7 +14,7 @@ _GREP = (
     " --file@ --ignore-case --no-ignore-case --invert-match --word-regexp --line-regexp --count --color? --colour?"
     " --files-with-matches --files-without-match --max-count= --only-matching --quiet --silent --no-messages"
     " --byte-offset --with-filename --no-filename --label= --line-number --initial-tab --null --after-context="
-    " --before-context= --context= --text --binary-files= --exclude= --exclude-dir= --include= --recursive"
+    " --before-context= --context= --text --binary-files= --exclude= --exclude-dir= --include% --recursive"
     " --dereference-recursive --line-buffered --null-data -# --help --version | pattern"
 )
 _SUM = (
@@ -125,11 +125,11 @@ PROGRAMS: dict[str, str] = {
     "grep": _GREP,
     "egrep": _GREP,
     "fgrep": _GREP,
-    "rg": "-acFhHiIlLnNopPqsSuUvVwx. -ABCdEegjmMrtT: -f@ --after-context= --before-context="
+    "rg": "-acFhHiIlLnNopPqsSuUvVwx. -ABCdEejmMrtT: -g% -f@ --after-context= --before-context="
     " --context= --binary --case-sensitive"
     " --ignore-case --smart-case --color= --colors= --column --count --count-matches --crlf"
     " --debug --encoding= --engine="
-    " --regexp= --file@ --files --files-with-matches --files-without-match --fixed-strings --follow --glob= --iglob="
+    " --regexp= --file@ --files --files-with-matches --files-without-match --fixed-strings --follow --glob% --iglob%"
     " --glob-case-insensitive --heading --no-heading --hidden --no-hidden --include-zero --invert-match --json"
     " --line-buffered --line-number --no-line-number --line-regexp --max-columns= --max-columns-preview --max-count="
     " --max-depth= --max-filesize= --mmap --multiline --multiline-dotall --no-config --no-filename --no-ignore"

@@ -372,11 +372,20 @@ def _glob(text: str) -> str:
     """A shell pattern as a regular expression."""
     pieces = re.split(r"(\*|\?|\[[^\]]*\])", text)
     signs = {"*": ".*", "?": "."}
-    return "".join(
-        signs.get(piece)
-        or (piece.replace("[!", "[^") if piece.startswith("[") and piece.endswith("]") else re.escape(piece))
-        for piece in pieces
-    )
+    return "".join(signs.get(piece) or _letters(piece) or re.escape(piece) for piece in pieces)
+
+
+def _letters(piece: str) -> str | None:
+    """`[a-z]` or `[!a-z]` as a regular expression; None for what is none."""
+    if not (piece.startswith("[") and piece.endswith("]") and len(piece) > 2):
+        return None
+    inner = piece[1:-1].replace("\\", "\\\\").replace("[", "\\[")
+    wanted = f"[^{inner[1:]}/]" if inner[0] in "!^" else f"[{inner}]"
+    try:
+        re.compile(wanted)
+    except re.error:
+        return None
+    return wanted
 
 
 # --- paths and hosts --------------------------------------------------------------------------------------------------
@@ -421,9 +430,8 @@ def _name_pattern(name: str) -> str:
             translated.append("[^/]*")
         elif piece == "?":
             translated.append("[^/]")
-        elif piece.startswith("[") and piece.endswith("]") and len(piece) > 2:
-            inner = piece[1:-1].replace("\\", "\\\\").replace("[", "\\[")
-            translated.append("[^" + inner[1:] + "/]" if inner[0] in "!^" else f"[{inner}]")
+        elif (letters := _letters(piece)) is not None:
+            translated.append(letters)
         else:
             translated.append(re.escape(piece[1:] if piece.startswith("\\") and len(piece) == 2 else piece))
     return "".join(translated)

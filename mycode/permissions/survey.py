@@ -20,7 +20,7 @@ _LARGEST = 10_000_000
 
 def on_disk() -> Ground:
     """The disk of this machine, as it is now."""
-    return Ground(_matches, _links, _repository)
+    return Ground(_matches, _links, _files, _repository)
 
 
 def _matches(text: str) -> tuple[str, ...] | None:
@@ -31,22 +31,30 @@ def _matches(text: str) -> tuple[str, ...] | None:
 
 
 def _links(folder: str) -> tuple[str, ...] | None:
-    found: list[str] = []
-    waiting, looked_at = [folder], 0
+    below = _below(folder)
+    return None if below is None else tuple(os.path.realpath(entry.path) for entry in below if entry.is_symlink())
+
+
+def _files(folder: str) -> tuple[str, ...] | None:
+    below = _below(folder)
+    return None if below is None else tuple(entry.path for entry in below)
+
+
+def _below(folder: str) -> list[os.DirEntry[str]] | None:
+    found: list[os.DirEntry[str]] = []
+    waiting = [folder]
     while waiting:
         try:
             with os.scandir(waiting.pop()) as entries:
                 for entry in entries:
-                    looked_at += 1
-                    if entry.is_symlink():
-                        found.append(os.path.realpath(entry.path))
-                    elif entry.is_dir(follow_symlinks=False):
+                    found.append(entry)
+                    if entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)
-                    if looked_at > _MOST_LOOKED_AT:
+                    if len(found) > _MOST_LOOKED_AT:
                         return None
         except OSError:
             continue
-    return tuple(found)
+    return found
 
 
 # --- what git would run -----------------------------------------------------------------------------------------------
