@@ -25,17 +25,15 @@ from mycode.core.events import (
     Warned,
 )
 from mycode.core.messages import AssistantMessage, Image, UserMessage
-from mycode.core.summaries import ContextUsage, Strategy, SummaryRecord, Trigger
+from mycode.core.summaries import ContextUsage, Strategy, Trigger
 from mycode.core.tools import ApprovalRequest, Found
 from mycode.core.usage import NO_USAGE, Usage
 from mycode.session.archive import SessionArchive
+from mycode.session.opened import Opened
 from mycode.session.originals import Originals
 from mycode.session.parts import Checkpointer, Context, Redact, RunTurn
 from mycode.session.reading import history
 from mycode.session.store import SessionInfo, Store, clean
-from mycode.session.titles import title_of
-from mycode.session.totals import Totals
-from mycode.session.writer import Writer
 
 if TYPE_CHECKING:
     from mycode.session.purging import Rule
@@ -77,7 +75,8 @@ class Session:
         self._busy = False
         self._before_turn = 0
         self._checkpointed = False
-        self._open(session_id)
+        self._opened = self._open(session_id)
+        self._originals.opened(session_id)
 
     # -- talking ----------------------------------------------------------------------------------------------------
 
@@ -87,7 +86,7 @@ class Session:
         Where the disk refuses, a `Warned` says so, the entry waits in memory and is written with the next one.
         """
         self._begin()
-        turn = self._totals.begin()
+        turn = self._opened.totals.begin()
         asked: dict[str, ApprovalRequest] = {}
         said: list[str] = []
         ended = False
@@ -109,7 +108,7 @@ class Session:
                             said.clear()
                         case TurnEnded():
                             ended = True
-                            for told in self._save(self._context.note(self._totals.closing(event, turn))):
+                            for told in self._opened.save(self._context.note(self._opened.totals.closing(event, turn))):
                                 yield told
                         case _:
                             pass
@@ -120,12 +119,12 @@ class Session:
                     if isinstance(event, TurnStarted) and (text := self._originals.announcement()):
                         yield Warned(text)
         finally:
-            if not ended and self._writer.last != self._before_turn:
+            if not ended and self._opened.writer.last != self._before_turn:
                 # The consumer went away: what was said so far is kept, and the turn is told to have been interrupted.
                 if partial := "".join(said).strip():
-                    self._save(self._context.append(AssistantMessage(clean(partial), finish="interrupted")))
-                cut = TurnEnded("interrupted", self._totals.this_turn, 0)
-                self._save(self._context.note(self._totals.closing(cut, turn)))
+                    self._opened.save(self._context.append(AssistantMessage(clean(partial), finish="interrupted")))
+                cut = TurnEnded("interrupted", self._opened.totals.this_turn, 0)
+                self._opened.save(self._context.note(self._opened.totals.closing(cut, turn)))
             self._end()
             if self._checkpointer is not None and self._checkpointed:
                 await self._checkpointer.settle()
@@ -189,7 +188,7 @@ class Session:
     def pin(self, what: str) -> ContextChanged:
         """Keeps a text, or a message by its handle (`m12`), word for word in every view."""
         wanted = _seq_or_text(what)
-        found = self._log.entry(wanted) if isinstance(wanted, int) else None
+        found = self._opened.log.entry(wanted) if isinstance(wanted, int) else None
         if found is not None and isinstance(found.body, Purged):
             raise InputError(f"m{found.seq} cannot be pinned: it was {found.body.text}.")
         return self._changed(self._context.pin(wanted))
@@ -208,24 +207,24 @@ class Session:
 
     @property
     def id(self) -> str:
-        return self._id
+        return self._opened.id
 
     @property
     def title(self) -> str:
-        return self._title
+        return self._opened.title
 
     @property
     def info(self) -> SessionInfo:
-        return self._store.info(self._id)
+        return self._store.info(self._opened.id)
 
     @property
     def messages_count(self) -> int:
-        return self._log.messages(1) + sum(1 for entry in self._writer.waiting if entry.message)
+        return self._opened.messages
 
     @property
     def unsaved(self) -> str:
         """Why entries wait in memory, as a sentence; empty when all are on disk."""
-        return self._trouble
+        return self._opened.trouble
 
     def usage(self) -> ContextUsage:
         return self._context.usage()
@@ -236,7 +235,7 @@ class Session:
 
     def costs(self) -> dict[str, Usage]:
         """What each model used in this session, in the order they were first asked."""
-        return dict(self._totals.models)
+        return dict(self._opened.totals.models)
 
     def history(
         self,
@@ -251,13 +250,12 @@ class Session:
 
         `newest` keeps only the last so many, `grep` those that hold the text in any case; `audit` gives every entry.
         """
-        waiting = self._writer.waiting
-        return history(self._log, waiting, first=first, last=last, newest=newest, grep=grep, audit=audit)
+        log, waiting = self._opened.log, self._opened.writer.waiting
+        return history(log, waiting, first=first, last=last, newest=newest, grep=grep, audit=audit)
 
     def summaries(self) -> tuple[Entry, ...]:
         """Every summary ever made, oldest first, also those undone: the third one is `s3`."""
-        waiting = (entry for entry in self._writer.waiting if isinstance(entry.body, SummaryRecord))
-        return (*self._log.marked("summary"), *waiting)
+        return self._opened.summaries()
 
     def expand(self, handle: str) -> str:
         """The original behind `m12`, `m12-m30`, `s3` or `t7`, byte for byte."""
@@ -269,37 +267,33 @@ class Session:
 
     def checkpoint_before(self, seq: int) -> str | None:
         """The checkpoint that holds the files as they were before message `seq`; None if nothing changed since."""
-        found = (entry.body.ref for entry in self._log.read(seq) if isinstance(entry.body, Checkpoint))
-        return next(found, None)
+        return self._opened.checkpoint_before(seq)
 
     # -- which session ----------------------------------------------------------------------------------------------
 
     def rename(self, title: str) -> None:
         """Gives the session a name of the person's choice."""
-        self._title = self._store.rename(self._id, title)
+        self._opened.title = self._store.rename(self._opened.id, title)
 
     def set_model(self, name: str) -> None:
         """Notes that the session goes on with another model."""
-        self._store.set_model(self._id, name)
-        self._save(self._context.note(Note("model_set", {"model": name})))
+        self._store.set_model(self._opened.id, name)
+        self._opened.save(self._context.note(Note("model_set", {"model": name})))
 
     def clear(self) -> str:
         """Starts a new session in the same place and returns its id; the old one can be resumed."""
         info = self._leave()
-        self._open(self._store.create(cwd=info.cwd, model=info.model))
-        return self._id
+        return self._change(self._store.create(cwd=info.cwd, model=info.model))
 
     def resume(self, name: str) -> str:
         """Goes on with another session, found by id, beginning of an id, or title."""
         self._leave()
-        self._open(self._store.find(name).id)
-        return self._id
+        return self._change(self._store.find(name).id)
 
     def fork(self, at_seq: int | None = None, *, title: str = "") -> str:
         """Goes on in a copy that shares the past up to and with `at_seq`; the original stays as it is."""
         self._leave()
-        self._open(self._store.fork(self._id, at_seq, title=title))
-        return self._id
+        return self._change(self._store.fork(self._opened.id, at_seq, title=title))
 
     def rewind(self, seq: int) -> str:
         """Goes back to before message `seq`, in a copy: what came after can still be resumed under the old id."""
@@ -307,57 +301,57 @@ class Session:
 
     def check_rewind(self, seq: int) -> None:
         """Raises `SessionError` where `rewind` would, before anything else is taken back."""
-        self._store.check_fork(self._id, seq - 1)
+        self._store.check_fork(self._opened.id, seq - 1)
 
     def close(self) -> None:
         """Writes what still waits and lets go of the session."""
-        self._settle()
-        if not self._trouble:
+        self._opened.settle()
+        if not self._opened.trouble:
             self._originals.left()
-        self._store.release(self._id)
+        self._store.release(self._opened.id)
         self._originals.closed()
 
     # -- helpers ----------------------------------------------------------------------------------------------------
 
-    def _open(self, session_id: str) -> None:
+    def _open(self, session_id: str) -> Opened:
         self._store.claim(session_id)
-        info = self._store.info(session_id)
-        self._log = self._store.log(session_id)
-        self._writer = Writer(self._store, session_id)
-        self._context.restore(self._log)
-        previous, self._id = getattr(self, "_id", session_id), session_id
+        opened = Opened(self._store, session_id, self._redact)
+        self._context.restore(opened.log)
         self._archive.session_id = session_id
         if self._checkpointer is not None:
             self._checkpointer.opened(session_id)
-        self._title = info.title
-        self._trouble = ""
-        self._totals = Totals(self._log)
-        if previous != session_id:
+        return opened
+
+    def _change(self, session_id: str) -> str:
+        """Goes on with another session, and lets go of the one that was open."""
+        previous, self._opened = self._opened, self._open(session_id)
+        if previous.id != session_id:
             self._originals.left()
-            self._store.release(previous)
+            self._store.release(previous.id)
         self._originals.opened(session_id)
+        return session_id
 
     def _leave(self) -> SessionInfo:
         """Makes sure that nothing of the open session would be lost by opening another."""
         if self._busy:
             raise SessionError(_BUSY)
-        self._settle()
-        if self._trouble:
-            message = f"This session still has unsaved entries. {self._trouble}"
+        self._opened.settle()
+        if self._opened.trouble:
+            message = f"This session still has unsaved entries. {self._opened.trouble}"
             raise SessionError(message)
-        return self._store.info(self._id)
+        return self._store.info(self._opened.id)
 
     def _begin(self) -> None:
         if self._busy:
             raise SessionError(_BUSY)
         self._busy = True
-        self._before_turn = self._writer.last
+        self._before_turn = self._opened.writer.last
         self._checkpointed = False
 
     def _end(self) -> None:
         self._busy = False
-        self._settle()
-        if not self._trouble:
+        self._opened.settle()
+        if not self._opened.trouble:
             self._purge()
         self._store.index_if_much()
 
@@ -367,43 +361,25 @@ class Session:
             entry = self._originals.after_turn(self._context.note)
         except SessionError:
             # It is tried again when the session is left; what the context engine took for done was not.
-            self._context.restore(self._log)
+            self._context.restore(self._opened.log)
             return
         if entry is not None:
-            self._writer.written(entry)
-
-    def _settle(self) -> None:
-        for _ in self._told(self._writer.settle()):
-            pass
+            self._opened.writer.written(entry)
 
     def _kept(self, event: Event) -> Iterator[Event]:
         """The event once its entry is on disk, after a warning if it could not be put there."""
         entry: Entry | None = getattr(event, "entry", None)
         if entry is not None and entry.seq > 0:
-            self._totals.count(entry)
-            yield from self._save(entry)
+            self._opened.totals.count(entry)
+            yield from self._opened.save(entry)
         if self._watch is not None:
             self._watch(event)
         yield event
         if isinstance(event, SummaryFinished) and event.entry.seq > 0 and (text := self._originals.folded()):
             yield Warned(text)
 
-    def _save(self, entry: Entry) -> list[Event]:
-        title = ""
-        if not self._title and isinstance(entry.body, UserMessage):
-            title = self._title = title_of(entry.body.text, self._redact)
-        return self._told(self._writer.write(entry, title=title))
-
-    def _told(self, error: SessionError | None) -> list[Event]:
-        before, self._trouble = self._trouble, str(error) if error else ""
-        if error and self._trouble != before:
-            return [Warned(f"{error} What is said meanwhile is kept in memory and saved as soon as that works.")]
-        if before and not error:
-            return [Warned("Everything is saved again.")]
-        return []
-
     def _changed(self, changed: ContextChanged) -> ContextChanged:
-        self._save(changed.entry)
+        self._opened.save(changed.entry)
         return changed
 
     async def _checkpoint(self, checkpointer: Checkpointer, event: ToolStarted, turn: int) -> list[Event]:
@@ -411,7 +387,7 @@ class Session:
         if ref is None:
             return []
         self._checkpointed = True
-        return self._save(self._context.note(Checkpoint(ref, turn)))
+        return self._opened.save(self._context.note(Checkpoint(ref, turn)))
 
 
 _BUSY = "A turn is still running. Wait for it to end, or interrupt it with Esc."
