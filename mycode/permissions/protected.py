@@ -60,9 +60,11 @@ def protected(path: str, places: Places, *, by_shell: bool = False) -> str | Non
         return f"git may run it ({folder}/{name})"
     if not by_shell and folder in {"bin", "scripts"} and _ENVIRONMENT_PROGRAM.fullmatch(name):
         return f"programs are started from there ({folder}/{name})"
-    if path.endswith("/HEAD"):
+    if folder.endswith(".git") and name in {"config", "config.worktree"}:
+        return f"git obeys it ({folder}/{name})"
+    if path.endswith("/HEAD") or (places.fold_case and name == "head"):
         return "it makes a repository of its folder, whose settings git obeys"
-    if below_home and len(names) > 1 and names[-2] == "bin" and ".local" in names:
+    if below_home and folder == "bin" and (".local" in names or names[:-2] == _folded_names(places.home)):
         return "programs are started from there"
     return None
 
@@ -142,7 +144,8 @@ _FOLDERS = {
         "it steers another agent",
     ),
     **dict.fromkeys([".hg", ".jj", ".sl"], "version control runs what its folder says"),
-    **dict.fromkeys([".mise", ".emacs.d", ".vim", ".idx", ".codesandbox", ".lefthook"], _RUN_LATER),
+    **dict.fromkeys(_words(".mise .emacs.d .vim .idx .codesandbox .lefthook .helix .nova .oh-my-zsh"), _RUN_LATER),
+    **dict.fromkeys([".bashrc.d", ".zsh", ".zshrc.d"], "a shell reads it at start"),
     **dict.fromkeys([".woodpecker", ".tekton", ".semaphore"], "a build server runs it"),
     "git-hooks": "git hooks run from it",
     ".git-hooks": "git hooks run from it",
@@ -174,6 +177,10 @@ _PAIRS = {
     (".config", "fish"): "a shell reads it at start",
     (".config", "systemd"): _RUN_LATER,
     (".config", "autostart"): _RUN_LATER,
+    (".config", "environment.d"): _RUN_LATER,
+    (".config", "helix"): _RUN_LATER,
+    (".config", "tmux"): _RUN_LATER,
+    (".config", "zsh"): "a shell reads it at start",
     (".config", "git"): "git runs what it says",
     (".config", "mise"): _RUN_LATER,
     (".config", "nvim"): "the editor runs it",

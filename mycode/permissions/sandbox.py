@@ -33,7 +33,10 @@ _KEYS = _words(
     ".ssh .gnupg .aws .azure .kube .docker .config/gcloud .config/gh .config/op .config/rclone"
     " .password-store .netrc .git-credentials .pgpass .npmrc .pypirc .vault-token .local/share/keyrings"
     " .mozilla .config/google-chrome .config/chromium .bash_history .zsh_history .claude .claude.json .codex .gemini"
-    " .config/github-copilot .local/share/opencode .colima .lima .orbstack .rd"
+    " .config/github-copilot .local/share/opencode .colima .lima .orbstack .rd .python_history .psql_history"
+    " .mysql_history .node_repl_history .oci .age .my.cnf .dockercfg .s3cfg .boto .terraformrc .databrickscfg .kaggle"
+    " .terraform.d/credentials.tfrc.json .cargo/credentials .cargo/credentials.toml .gem/credentials .m2/settings.xml"
+    " .cache/huggingface/token .config/hub .config/glab-cli .config/doctl .config/hcloud .config/stripe .fly/config.yml"
 )
 
 
