@@ -190,7 +190,7 @@ class Conversation:
         if head is not None:
             from mycode.context.records import kept_facts
 
-            self.past.hold(head.end + 1, carried_by(head.record))
+            self.past.hold(head.end + 1, carried_by(head.record), projection.aim_of(head.record)[0])
             self._overlays = _uncovered(self._overlays, min(head.end, self.past.start - 1))
             self.laid = projection.lay(self._overlays)
             self._facts = kept_facts(head.record)
@@ -223,7 +223,10 @@ class Conversation:
             out.append(Shown(ContextNote(pins.pins_text(texts), "pins")))
         head = laid.head
         if head is not None:
-            text = projection.summary_text(head.record, head.number, self._settings.title)
+            seq, size = projection.aim_of(head.record)
+            first = self.past.row(seq) if seq and seq != carried_by(head.record) else None
+            aim = projection.aim_text(first, size) if first is not None else ""
+            text = projection.summary_text(head.record, head.number, self._settings.title, aim)
             out.append(Shown(ContextNote(text, "summary", head.record.id)))
             carried = self.past.row(carried_by(head.record))
             if carried is not None:

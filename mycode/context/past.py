@@ -11,7 +11,7 @@ from mycode.core.messages import AssistantMessage, ToolCall, ToolResult
 
 
 class Past:
-    """Owns the rows from `start` on, and before them at most the one that a summary carries on word for word.
+    """Owns the rows from `start` on, and before them what a summary carries on: the first prompt and the newest.
 
     Only what the log holds is ever let go: without a log, or while the disk refuses, everything stays.
     """
@@ -34,17 +34,17 @@ class Past:
         """The newest seq that the log holds (0: none)."""
         return self._log.last_seq() if self._log is not None else 0
 
-    def hold(self, start: int, carried: int = 0) -> None:
-        """From now on the rows from `start` on are held, and the row with seq `carried` (0: none)."""
-        extra = self.original(carried) if 0 < carried < start else None
+    def hold(self, start: int, carried: int = 0, aim: int = 0) -> None:
+        """From now on the rows from `start` on are held, and those with seq `carried` and `aim` (0: none)."""
+        wanted = sorted({seq for seq in (carried, aim) if 0 < seq < start})
+        extras = [row for seq in wanted if (row := self.original(seq)) is not None]
         if start < self.start:
             self.rows = [*self._read(start, self.start), *self.rows[self.after(self.start - 1) :]]
         else:
             start = min(start, self.stored() + 1)
             self.rows = self.rows[self.after(start - 1) :]
         self.start = start
-        if extra is not None and extra.seq < start:
-            self.rows.insert(0, extra)
+        self.rows[:0] = [row for row in extras if row.seq < start]
 
     def after(self, seq: int) -> int:
         """Index of the first row after that seq."""

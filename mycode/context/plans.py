@@ -14,14 +14,17 @@ from mycode.context.conversation import Conversation
 from mycode.context.ledger import TokenLedger
 from mycode.context.policy import Choice, Policy
 from mycode.context.projection import Row
+from mycode.core.messages import UserMessage
 from mycode.core.summaries import SummaryRecord, Trigger
 
 if TYPE_CHECKING:
     from mycode.context import folding, masking
-    from mycode.context.summarizers import Fold
+    from mycode.context.summarizers import Aim, Fold
 
 _AROUND_TOKENS = 12
 """What a summary costs beside its text as a message, with a little to spare."""
+_AIM_PART = 8
+"""The first request takes at most this part of a summary's room."""
 _REBASE_TOKENS = 400_000
 _REBASE_WINDOWS = 4
 """A rebase reads at most so many tokens, and windows, of originals; what is older comes from the record before."""
@@ -115,7 +118,7 @@ class Plans:
 
     def fold(self, rows: Sequence[Row], focus: str, *, rebase: bool, inner: bool = False) -> Fold:
         """The fold of these rows; `rebase`: told anew from older originals, `inner`: apart from what is folded."""
-        from mycode.context.summarizers import Fold
+        from mycode.context.summarizers import Aim, Fold
 
         head = self._talk.laid.head
         previous = head.record if head is not None and not inner else None
@@ -131,21 +134,46 @@ class Plans:
             self._policy.summary.title,
             self._redact(focus),
         )
+        room = self.summary_budget(size)
+        opens = self._policy.summary.form == "selection" and not inner
+        aim = self._aim(told, previous, room) if opens else Aim()
         return Fold(
             # What the person left out by hand is not brought back by a summary.
             messages=tuple((row.seq, row.message) for row in told if row.seq not in self._talk.laid.dropped),
             previous=previous,
             ledger=self._talk.facts(),
-            budget_tokens=self.summary_budget(size),
+            budget_tokens=room,
             count=self._count,
             redact=self._redact,
             focus=focus,
             depth=0 if rebase or previous is None else previous.depth + 1,
             form=self._policy.summary.form,
-            frame_tokens=self._count(frame) + _AROUND_TOKENS,
+            frame_tokens=self._count(f"{frame}\n\n{aim.text}" if aim.text else frame) + _AROUND_TOKENS,
             dropped=self._talk.laid.dropped,
+            aim=aim,
             recent=tuple((row.seq, row.message) for row in self._talk.rows[self._talk.past.after(rows[-1].seq) :]),
         )
+
+    def _aim(self, told: Sequence[Row], previous: SummaryRecord | None, room: int) -> Aim:
+        """The first request: where it stands is known from the earlier record, its words are read from the log."""
+        from mycode.context.summarizers import Aim
+        from mycode.context.summarizers.assembly import shortened
+
+        if previous is None:
+            row = next((row for row in told if isinstance(row.message, UserMessage) and row.message.text.strip()), None)
+        else:
+            row = self._talk.past.original(projection.aim_of(previous)[0])
+        if row is None or row.seq in self._talk.laid.dropped:
+            return Aim()
+        flat = " ".join(row.message.text.split())
+        size = len(shortened(flat, room // _AIM_PART, self._count).removesuffix(" …"))
+        shown = "" if row.seq == self._carried() else projection.aim_text(row, size)
+        return Aim(row.seq, size, shown)
+
+    def _carried(self) -> int:
+        """Seq of the newest prompt (0: none): it is carried on word for word, whatever is folded."""
+        newest = cutting.newest_user(self._talk.rows)
+        return self._talk.rows[newest].seq if newest is not None else 0
 
     def record(
         self, told: folding.Told, fold: Fold, rows: Sequence[Row], trigger: Trigger, *, rebase: bool, inner: bool
@@ -157,8 +185,7 @@ class Plans:
         talk = self._talk
         head = talk.laid.head
         parent = head.record if head is not None and not inner else None
-        newest = cutting.newest_user(talk.rows)
-        said = talk.rows[newest].seq if newest is not None else 0
+        said = self._carried()
         laid_down = list(pins.kept_constraints(parent))
         if self._policy.summary.pin_constraints:
             laid_down += fold.redact_each(c.text for c in fold.ledger.constraints if c.seq <= rows[-1].seq)

@@ -285,11 +285,24 @@ class Telling(Protocol):
     def digest(self) -> str: ...
 
 
-def summary_text(record: SummaryRecord, number: int, title: str = "") -> str:
-    """A record as the model reads it."""
+def aim_of(record: SummaryRecord) -> tuple[int, int]:
+    """Seq of the first request of the conversation (0: none), and how many characters of it the record shows."""
+    found = (record.context.raw or {}).get("aim")
+    return (int(found[0]), int(found[1])) if isinstance(found, list) and len(found) == 2 else (0, 0)
+
+
+def aim_text(row: Row, size: int) -> str:
+    """The first request on one line, so many characters of it."""
+    flat = " ".join(row.message.text.split())
+    return f"Asked first (m{row.seq}): {flat[:size]}{' …' if size < len(flat) else ''}"
+
+
+def summary_text(record: SummaryRecord, number: int, title: str = "", aim: str = "") -> str:
+    """A record as the model reads it; `aim` is the first request, if it is shown above."""
     # Only these two names are filled in: whatever else stands in braces is the person's text.
     named = title.replace("{messages}", str(len(record.message_ids))).replace("{depth}", str(record.depth))
-    return "\n\n".join([frame(record.covers, number, named, record.focus), *told(record)])
+    top = [frame(record.covers, number, named, record.focus), *([aim] if aim else [])]
+    return "\n\n".join([*top, *told(record)])
 
 
 def frame(covers: tuple[int, int], number: int, title: str, focus: str) -> str:

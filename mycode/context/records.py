@@ -45,6 +45,7 @@ def build(
     commands, errors = ledger.commands[-_MOST_COMMANDS:], ledger.errors[-_MOST_COMMANDS:]
     raw: dict[str, Any] = {
         "carried": carried,
+        "aim": [fold.aim.seq, fold.aim.size],
         "constraints": list(constraints),
         "facts": facts_to_keep(ledger, fold.redact),
     }

@@ -13,13 +13,24 @@ from mycode.core.summaries import Strategy, SummaryContext, SummaryRecord
 from mycode.core.usage import Usage
 
 
+class Aim(Struct, frozen=True):
+    """The first request of a conversation: its seq (0: none), how many characters of it are shown, and how.
+
+    `text` is empty where the message itself stays in the view.
+    """
+
+    seq: int = 0
+    size: int = 0
+    text: str = ""
+
+
 class Fold(Struct, frozen=True):
     """What is to be told: messages with their seqs, the record it continues, and how long the telling may be.
 
     `ledger` holds the facts of the whole conversation up to here; `recent` is what stays word for word after the
     fold; `focus` is the person's wish, or empty; `form` is what rules write. `count` counts tokens, `redact` masks
     secrets. Of `budget_tokens`, `frame_tokens` go to what stands above every summary. What was said in the
-    `dropped` messages (by seq) is not to be told.
+    `dropped` messages (by seq) is not to be told. `aim` is the first request.
     """
 
     messages: tuple[tuple[int, Message], ...]
@@ -34,6 +45,7 @@ class Fold(Struct, frozen=True):
     form: Literal["selection", "lines"] = "selection"
     frame_tokens: int = 0
     dropped: frozenset[int] = frozenset()
+    aim: Aim = Aim()
 
     @property
     def room(self) -> int:

@@ -93,7 +93,7 @@ def assemble(fold: Fold, must: Sequence[Section], lay: Layout, digest_room: int)
     kept = fitted(must, int(MUST_SHARE * fold.room) - size(lay((), ())))
     bare = lay(kept, ())
     left = fold.room - size(bare)
-    told = _flat(rendered(bare))
+    told = _flat(f"{fold.aim.text}\n{rendered(bare)}")
     share = max(LEAST_SHARE, SETTLED_SHARE * min(1.0, fold.room / LARGE_ROOM))
     most = max(int(share * left), left - digest_room)
     settled = shared([section.untold(told) for section in settled_sections(fold)], most)
@@ -111,7 +111,7 @@ def assemble(fold: Fold, must: Sequence[Section], lay: Layout, digest_room: int)
             budget_tokens=min(digest_room, fold.room - size(replace(facts, digest=" "))),
             count=fold.count,
             recent=fold.recent,
-            beside=rendered(facts),
+            beside=f"{fold.aim.text}\n{rendered(facts)}",
         )
     )
     draft = replace(facts, digest=digest)

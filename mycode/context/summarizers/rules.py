@@ -23,7 +23,7 @@ from mycode.core.messages import UserMessage
 from mycode.core.summaries import ActionItem, SummaryContext
 
 ASKED_PART = 8
-"""What the person asked for takes at most this part of the room: the first request and the newest ones."""
+"""What the person asked for takes at most this part of the room."""
 MOST_POINTS = 30
 """A summary lists at most this many highlights (R84)."""
 
@@ -42,8 +42,9 @@ def tell(fold: Fold) -> Draft:
         return Draft("rules", lines.OMITTED, points, context)
     must = must_sections(fold)
     requests = [text for text in points if text.count(" ") >= 2]
-    first = requests[0] if requests else ""
-    asked = lines_of("Asked", requests, 120, fold, lambda text: text == first).newest(fold.room // ASKED_PART)
+    if requests and requests[0].removesuffix(" …") in fold.aim.text:
+        del requests[0]  # it stands above, in more words
+    asked = lines_of("Asked", requests, 120, fold).newest(fold.room // ASKED_PART)
     if fold.form == "lines":
         return replace(_in_lines(fold, must), key_points=points, context=context)
 
