@@ -26,9 +26,9 @@ from mycode.repl.grace import Grace
 from mycode.repl.loop import run as run_repl
 from mycode.repl.opening import Opening
 from mycode.repl.services import ModelChoice, ReplSettings, SessionChoice
+from mycode.session.catalogue import SessionInfo
 from mycode.session.export import Form, export_text
 from mycode.session.session import Session
-from mycode.session.store import SessionInfo
 
 _SUMMARIZE = "Summarize now"
 _FORMS: dict[str, Form] = {"md": "md", "html": "html", "jsonl": "jsonl"}

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator
 
 from mycode.core.entries import Entry
 from mycode.core.visible import one_line
+from mycode.session.catalogue import SessionInfo
 from mycode.session.entries import text_of
-from mycode.session.store import SessionInfo, Store
+from mycode.session.store import Store
 
 
 class Reader:

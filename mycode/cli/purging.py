@@ -10,8 +10,9 @@ from mycode.cli.looking import line_of
 from mycode.cli.run import Run
 from mycode.core.errors import SessionError, UsageError
 from mycode.core.visible import plain
+from mycode.session.catalogue import SessionInfo
 from mycode.session.purging import Plan, Rule
-from mycode.session.store import SessionInfo, Store
+from mycode.session.store import Store
 
 
 def purge_sessions(run: Run, store: Store, name: str, *, older_than: float | None, dry_run: bool, yes: bool) -> int:

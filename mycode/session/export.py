@@ -9,8 +9,9 @@ from msgspec import Struct
 from mycode import __version__
 from mycode.core.entries import Entry
 from mycode.core.visible import in_json
+from mycode.session.catalogue import SessionInfo
 from mycode.session.entries import encode_body, sha256_of
-from mycode.session.store import SessionInfo, Store
+from mycode.session.store import Store
 
 Form = Literal["jsonl", "md", "html"]
 FORMAT = 1

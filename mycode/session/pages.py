@@ -8,8 +8,8 @@ from mycode.core.entries import Entry, Purge, Purged
 from mycode.core.messages import AssistantMessage, ToolCall, ToolResult, UserMessage
 from mycode.core.summaries import SummaryRecord
 from mycode.core.visible import one_line, plain
+from mycode.session.catalogue import SessionInfo
 from mycode.session.entries import text_of
-from mycode.session.store import SessionInfo
 
 Redact = Callable[[str], str]
 

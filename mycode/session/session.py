@@ -29,11 +29,12 @@ from mycode.core.summaries import ContextUsage, Strategy, Trigger
 from mycode.core.tools import ApprovalRequest, Found
 from mycode.core.usage import NO_USAGE, Usage
 from mycode.session.archive import SessionArchive
+from mycode.session.catalogue import SessionInfo
 from mycode.session.opened import Opened
 from mycode.session.originals import Originals
 from mycode.session.parts import Checkpointer, Context, Redact, RunTurn
 from mycode.session.reading import history
-from mycode.session.store import SessionInfo, Store, clean
+from mycode.session.store import Store, clean
 
 if TYPE_CHECKING:
     from mycode.session.purging import Rule

@@ -10,13 +10,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from msgspec import Struct
-
 from mycode.core.entries import Body, Entry, Purge, Purged
 from mycode.core.errors import SessionError
 from mycode.core.tools import Found
 from mycode.session import locks
-from mycode.session.database import Database, Row
+from mycode.session.catalogue import Catalogue, SessionInfo
+from mycode.session.database import Database
 from mycode.session.entries import MESSAGE, brief_of, encode_body, role_of, sha256_of, sort_of
 from mycode.session.log import SessionLog
 from mycode.session.search import SearchIndex
@@ -27,22 +26,6 @@ if TYPE_CHECKING:
 
 LONGEST_NAME = 100
 _DAY = 86_400
-
-
-class SessionInfo(Struct, frozen=True):
-    """A session as a list shows it. Times are Unix seconds; `parent` is the session it was forked from, if any."""
-
-    id: str
-    created: float
-    updated: float
-    cwd: str
-    title: str
-    model: str
-    messages: int
-    tokens: int
-    last_seq: int
-    parent: str | None = None
-    parent_seq: int = 0
 
 
 class Store:
@@ -64,6 +47,7 @@ class Store:
         self._typed = typed
         self._redact = redact
         self.database = Database(folder)
+        self._catalogue = Catalogue(self.database)
         self._clock = clock
         self._token = os.urandom(8).hex()
         self._numbers: dict[str, int] = {}
@@ -193,42 +177,27 @@ class Store:
 
     def info(self, session_id: str) -> SessionInfo:
         """What is known of the session with exactly this id."""
-        row = self.database.row(f"{_LISTED} WHERE s.id = ? AND s.deleted = 0", (session_id,))
-        if row is None:
-            raise SessionError(_no_session(session_id))
-        return _info(row)
+        return self._catalogue.info(session_id)
 
     def sessions(self, *, limit: int | None = None, cwd: str | None = None) -> list[SessionInfo]:
         """Sessions that hold something, newest first; only those of a folder if `cwd` is given."""
-        rows = self.database.rows(
-            f"{_LISTED} WHERE s.deleted = 0 AND s.last_seq > 0 AND (? IS NULL OR s.cwd = ?) "
-            "ORDER BY s.updated DESC, s.n DESC LIMIT ?",
-            (cwd, cwd, -1 if limit is None else limit),
-        )
-        return [_info(row) for row in rows]
+        return self._catalogue.sessions(limit=limit, cwd=cwd)
 
     def latest(self, cwd: str | None = None) -> SessionInfo | None:
         """The session that was written to last."""
-        found = self.sessions(limit=1, cwd=cwd)
-        return found[0] if found else None
+        return self._catalogue.latest(cwd)
 
     def find(self, name: str) -> SessionInfo:
         """The one session with this id, this title, or an id that starts so; an error names the candidates."""
-        like = name.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-        for condition, value in (
-            ("s.id = ?", name),
-            ("s.title = ? COLLATE NOCASE", name),
-            ("s.id LIKE ? ESCAPE '\\'", like + "%"),
-            ("s.title LIKE ? ESCAPE '\\'", f"%{like}%"),
-        ):
-            rows = self.database.rows(
-                f"{_LISTED} WHERE s.deleted = 0 AND {condition} ORDER BY s.updated DESC LIMIT 6", (value,)
-            )
-            if len(rows) == 1 and name:
-                return _info(rows[0])
-            if len(rows) > 1 and name:
-                raise SessionError(_ambiguous(name, [_info(row) for row in rows]))
-        raise SessionError(_no_session(name))
+        return self._catalogue.find(name)
+
+    def origin(self, session_id: str) -> str:
+        """The session that this one was forked from first; itself if it is no fork."""
+        return self._catalogue.origin(session_id)
+
+    def has_family(self, origin: str) -> bool:
+        """Whether this session, or a fork of it or of one of those, is still there."""
+        return self._catalogue.has_family(origin)
 
     def rename(self, session_id: str, title: str) -> str:
         """Gives a session a name: one harmless line, which is returned."""
@@ -287,15 +256,6 @@ class Store:
 
         bodies = bodies_at_fork(log, at_seq)
         return [Entry(seq, new_id(), self._clock(), body) for seq, body in enumerate(bodies, at_seq + 1)]
-
-    def origin(self, session_id: str) -> str:
-        """The session that this one was forked from first; itself if it is no fork."""
-        row = self.database.row(_FIRST_OF, (self.number(session_id),))
-        return session_id if row is None else cast("str", row[0])
-
-    def has_family(self, origin: str) -> bool:
-        """Whether this session, or a fork of it or of one of those, is still there."""
-        return self.database.row(_ANY_OF, (origin,)) is not None
 
     def delete(self, session_id: str, *, said_here: bool = True) -> None:
         """Deletes a session for good; forks of it keep their past. Call `wipe` afterwards.
@@ -384,10 +344,7 @@ class Store:
         """The session's number inside the database."""
         number = self._numbers.get(session_id)
         if number is None:
-            row = self.database.row("SELECT n FROM sessions WHERE id = ? AND deleted = 0", (session_id,))
-            if row is None:
-                raise SessionError(_no_session(session_id))
-            number = self._numbers[session_id] = cast("int", row[0])
+            number = self._numbers[session_id] = self._catalogue.number(session_id)
         return number
 
     def keep_text(self, session_id: str, text: str, *, number: int | None = None) -> str:
@@ -442,33 +399,3 @@ def new_id() -> str:
 def clean(text: str) -> str:
     """Text that SQLite takes: a file name may hold half a surrogate."""
     return text.encode("utf-8", "replace").decode()
-
-
-_FIRST_OF = (
-    "WITH RECURSIVE up(id, base) AS (SELECT id, base FROM sessions WHERE n = ? "
-    "UNION ALL SELECT s.id, s.base FROM sessions s JOIN up ON s.n = up.base) "
-    "SELECT id FROM up WHERE base IS NULL"
-)
-_ANY_OF = (
-    "WITH RECURSIVE down(n, deleted) AS (SELECT n, deleted FROM sessions WHERE id = ? "
-    "UNION ALL SELECT s.n, s.deleted FROM sessions s JOIN down ON s.base = down.n) "
-    "SELECT 1 FROM down WHERE deleted = 0"
-)
-_LISTED = (
-    "SELECT s.id, s.created, s.updated, s.cwd, s.title, s.model, s.messages, s.tokens, s.last_seq, b.id, s.base_seq "
-    "FROM sessions s LEFT JOIN sessions b ON b.n = s.base"
-)
-
-
-def _info(row: Row) -> SessionInfo:
-    return SessionInfo(*row)  # type: ignore[arg-type]  # the columns of _LISTED are the fields in order
-
-
-def _no_session(name: str) -> str:
-    return f"There is no session {name!r}. `mycode sessions list` shows those there are."
-
-
-def _ambiguous(name: str, found: list[SessionInfo]) -> str:
-    shown = ", ".join(f"{info.id} ({info.title or 'untitled'})" for info in found[:5])
-    more = ", ..." if len(found) > 5 else ""
-    return f"Several sessions match {name!r}: {shown}{more}. Give more of the id."
