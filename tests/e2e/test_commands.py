@@ -223,7 +223,7 @@ def test_a_transcript_is_inspected(program: Program) -> None:
     (program.cwd / "t.json").write_text(json.dumps([{"role": "user", "content": "hi there"}]))
     plain = program.run("context", "inspect", "t.json").stdout
     data = json.loads(program.run("context", "inspect", "t.json", "--json").stdout)
-    assert "1 messages" in plain
+    assert "1 message, " in plain
     assert (data["messages"], data["roles"][0]["name"]) == (1, "user")
 
 
