@@ -96,7 +96,6 @@ class FactLedger(Struct, frozen=True):
     urls: tuple[str, ...] = ()
     ports: tuple[str, ...] = ()
     named: tuple[Statement, ...] = ()
-    user_messages: tuple[Statement, ...] = ()
     last_seq: int = 0
     names: Names | None = None
     messages: int = 0
@@ -280,7 +279,7 @@ _NOT_PACKAGES = frozenset(
 
 
 def _with_user_text(ledger: FactLedger, seq: int, text: str) -> FactLedger:
-    ledger = _with_values(replace(ledger, user_messages=(*ledger.user_messages, Statement(text, seq))), text)
+    ledger = _with_values(ledger, text)
     new = _unknown(constraints_in(text), ledger.constraints, seq)
     return replace(ledger, constraints=(*ledger.constraints, *new)) if new else ledger
 

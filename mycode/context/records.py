@@ -161,7 +161,6 @@ def _newest(ledger: FactLedger, most: int) -> FactLedger:
         urls=ledger.urls[-most // 4 :],
         ports=ledger.ports[-most // 4 :],
         named=tuple(only_named)[-max(2 * _LEAST_CARRIED, most // 2) :],
-        user_messages=(),
         names=None,
         messages=0,
     )
