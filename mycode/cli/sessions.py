@@ -175,9 +175,9 @@ def purge(
 ) -> int:
     """Remove the text of summarized messages for good.
 
-    Summaries stay, and of each message its place, role, size and hash. What is pinned, the newest messages, the newest
-    prompt and what a fork still shows are never touched. The summaries over what is gone can no longer be undone.
-    Without --older-than it is of any age, or what context.originals says.
+    Summaries stay, and of each message its place, role, size and hash. What is pinned, the newest messages, the
+    first prompt, the newest one and what a fork still shows are never touched. The summaries over what is gone can no
+    longer be undone. Without --older-than it is of any age, or what context.originals says.
 
     Example, to see what would go: mycode sessions purge 3f9a --dry-run
 

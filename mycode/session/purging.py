@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from mycode.context.conversation import carried_by
 from mycode.context.policy import Policy
-from mycode.context.projection import lay
+from mycode.context.projection import aim_of, lay
 from mycode.core.entries import Entry, Purge, Purged, PurgedText
 from mycode.core.messages import AssistantMessage, Message, ToolResult, UserMessage
 from mycode.core.patterns import pattern
@@ -244,7 +244,9 @@ class _Own:
     def _never(self, keep: int) -> set[int]:
         """Messages that always stay: pinned ones, what summaries carry on, the newest."""
         spared = {pin.message_seq for _, pin in self._laid.pins if pin.message_seq is not None}
-        spared |= {carried_by(laid.head.record) for laid in (self._laid, self._now_laid) if laid.head is not None}
+        for laid in (self._laid, self._now_laid):
+            if laid.head is not None:
+                spared |= {carried_by(laid.head.record), aim_of(laid.head.record)[0]}
         asked = False
         for count, entry in enumerate(self._log.newest()):
             user = isinstance(entry.body, UserMessage) and bool(entry.body.text.strip() or entry.body.images)

@@ -107,7 +107,7 @@ def test_by_setting_the_originals_go_when_the_chat_is_left_and_undo_works_until_
         terminal = chat(server, *PURGE, "-c")
         command(terminal, "/summarize --undo", "cannot be undone: originals under it were purged")
         assert "; 14 characters, sha256 " in command(terminal, "/expand m4", "summary s2 stands for it")
-        assert "by the setting context.originals: m1-" in command(terminal, "/history --audit", "messages,")
+        assert "by the setting context.originals: m2-" in command(terminal, "/history --audit", "messages,")
         assert "characters, sha256" in command(terminal, "/history --full", "purged on")
         ask(terminal, 9)
         terminal.send("please look up what you said then\r")
@@ -152,7 +152,7 @@ def test_a_purged_session_goes_to_another_machine_and_back_into_a_conversation(
     session = the_session(program)
     assert program.run("sessions", "purge", session, "--yes").returncode == 0
     exported = program.run("sessions", "export", session).stdout
-    assert sum(line.get("body", {}).get("kind") == "purged" for line in json_lines(exported)) > 5
+    assert sum(line.get("body", {}).get("kind") == "purged" for line in json_lines(exported)) >= 5
     (tmp_path / "talk.jsonl").write_text(exported, encoding="utf-8")
     other = Program(program.cwd, tmp_path / "other")
     assert other.run("sessions", "import", str(tmp_path / "talk.jsonl")).stdout == f"{session}\n"
