@@ -15,7 +15,7 @@ from mycode.core.tools import Sandbox
 from mycode.permissions.git_programs import git_programs
 from mycode.permissions.places import inside
 from mycode.permissions.protected import SHELL_FILES
-from mycode.permissions.seals import Held, absent, kept, links, redirections
+from mycode.permissions.seals import Held, absent, kept, links, redirections, unasked
 from mycode.permissions.seatbelt import seatbelt_profile
 
 
@@ -164,7 +164,9 @@ class Bubblewrap:
         forbidden = [*nowhere, *(path for root in roots for path in redirections(root))]
         # A link in a circle leads to itself.
         forbidden = [path for path in forbidden if not os.path.lexists(path) and self._holds(str(path))]
-        places = self._held.hold(missing, forbidden, leading)
+        places = self._held.hold(
+            missing, forbidden, leading, lambda: [path for root in roots for path in unasked(root)]
+        )
         paths = [*there, *map(str, places)]
         found = {os.path.realpath(path) for path in paths if Path(path).exists() and Path(path).name != ".github"}
         sealed = sorted(path for path in found if self._holds(path))

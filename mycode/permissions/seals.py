@@ -10,10 +10,11 @@ import fcntl
 import os
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 from pathlib import Path
 
+from mycode.permissions.git_index import embedded, gitlinks
 from mycode.permissions.git_programs import git_hooks, git_programs, worktree_of
 from mycode.permissions.places import Places, inside
 from mycode.permissions.protected import SHELL_FILES, protected
@@ -35,6 +36,8 @@ def kept(root: Path, home: Path) -> Iterator[str]:
         entry = path.name
         if entry == ".git" and path.is_dir():
             yield from _kept_of_git(path)
+            for inner in embedded(root, path):
+                yield from _kept_of_git(inner) if inner.is_dir() else (str(inner),)
         elif entry in _BELOW:
             yield from (str(path / name) for name in _BELOW[entry] if (path / name).exists())
         elif protected(str(path), places, by_shell=True):
@@ -49,7 +52,8 @@ def absent(root: Path, home: Path) -> Iterator[Path]:
     yield from (path for path in places if not os.path.lexists(path) or _empty(path))
     git = root / ".git"
     if git.is_dir() and _entries(git):
-        hooks = [place / "hooks" for place in (git, *_submodules(git))]
+        inner = (place for place in embedded(root, git) if place.is_dir())
+        hooks = [place / "hooks" for place in (git, *_submodules(git), *inner)]
         hooks += [Path(path) for path in git_hooks(root) if inside(path, str(root))]
         yield from (path for path in hooks if not os.path.lexists(path) and path.parent.is_dir())
 
@@ -60,17 +64,26 @@ def redirections(root: Path) -> Iterator[Path]:
     for path in git_programs(root):
         if path not in folders and inside(path, str(root)) and not os.path.lexists(path):
             yield Path(path)
-    git = root / ".git"
-    if git.is_dir() and inside(os.path.realpath(git), str(root)):
+    git = Path(os.path.realpath(root / ".git"))
+    if git.is_dir() and inside(str(git), str(root)):
         yield from (
             place / name
-            for place in (git, *_submodules(git))
+            for place in (git, *_submodules(git), *embedded(root, git))
             for name in ("commondir", "config.worktree")
             if not os.path.lexists(place / name)
         )
         for folder in _entries(git / "worktrees"):
             if not os.path.lexists(settings := git / "worktrees" / folder / "config.worktree"):
                 yield settings
+
+
+def unasked(root: Path) -> frozenset[Path]:
+    """Repositories inside that of `root`, into which git looks; the index where it cannot be told which these are."""
+    git = Path(os.path.realpath(root / ".git"))
+    if not git.is_dir() or not inside(str(git), str(root)):
+        return frozenset()
+    unclear = gitlinks(git) is None
+    return frozenset([git / "index"] if unclear else embedded(root, git))
 
 
 def links(root: Path, paths: Iterable[Path]) -> frozenset[Path]:
@@ -87,18 +100,27 @@ class Held:
         self._boxes = 0
         self._handles: dict[Path, int] = {}
         self._forbidden: set[Path] = set()
-        self._links: dict[Path, Path] = {}
+        self._links: dict[Path, tuple[Path, str]] = {}
+        self._found: Callable[[], Iterable[Path]] = tuple
+        self._known: frozenset[Path] = frozenset()
 
-    def hold(self, paths: Iterable[Path], forbidden: Iterable[Path], links: Iterable[Path] = ()) -> tuple[Path, ...]:
+    def hold(
+        self,
+        paths: Iterable[Path],
+        forbidden: Iterable[Path],
+        links: Iterable[Path] = (),
+        found: Callable[[], Iterable[Path]] = tuple,
+    ) -> tuple[Path, ...]:
         """Makes the folders and returns those there are.
 
         At the end, `forbidden` files get `.held` to their name, and `links` lead where they lead now: what came in
-        their stead gets `.held` to its name, too.
+        their stead gets `.held` to its name, too. So does what is `found` then and was not now.
         """
         with self._lock:
             if not self._boxes:
                 self._forbidden = set(forbidden)
-                self._links = {path: path.readlink() for path in links}
+                self._found, self._known = found, frozenset(found())
+                self._links = {path: (path.readlink(), os.path.realpath(path.parent)) for path in links}
             self._boxes += 1
             for path in paths:
                 for place in (path.parent, path) if path.parent.name == ".github" else (path,):
@@ -111,17 +133,18 @@ class Held:
             self._boxes = max(0, self._boxes - 1)
             if self._boxes:
                 return
-            for path, target in sorted(self._links.items()):
-                _lead_back(path, target)
+            for path, (target, folder) in sorted(self._links.items()):
+                _lead_back(path, target, folder)
             above = {path.parent for path in self._handles if path.parent.name == ".github"}
             self._give_back()
             for path in above:
                 self._take(path)  # another program may have made it and left it to us
             self._give_back()
-            for path in self._forbidden:
-                _put_aside(path)
+            for path in (*self._forbidden, *(path for path in self._found() if path not in self._known)):
+                _put_aside(path, str(path.parent))
             self._links.clear()
             self._forbidden.clear()
+            self._found, self._known = tuple, frozenset()
 
     def _give_back(self) -> None:
         for path, handle in sorted(self._handles.items(), reverse=True):
@@ -175,21 +198,22 @@ def _lock(folder: int) -> None:
     return None
 
 
-def _put_aside(path: Path) -> None:
-    """Gives what is at the path, if anything, a name that nobody acts on."""
+def _put_aside(path: Path, folder: str) -> None:
+    """Gives what is at the path, if anything, a name that nobody acts on; nothing where another `folder` is now."""
     aside = (path.with_name(f"{path.name}.held{number or ''}") for number in count())
     try:
-        path.rename(next(name for name in aside if not os.path.lexists(name)))
+        if os.path.realpath(path.parent) == folder:
+            path.rename(next(name for name in aside if not os.path.lexists(name)))
     except OSError:
         pass  # it is not there, as it should be
 
 
-def _lead_back(path: Path, target: Path) -> None:
+def _lead_back(path: Path, target: Path, folder: str) -> None:
     """The link leads to `target` again, whatever became of it."""
     try:
-        if path.is_symlink() and path.readlink() == target:
+        if os.path.realpath(path.parent) != folder or (path.is_symlink() and path.readlink() == target):
             return
-        _put_aside(path)
+        _put_aside(path, folder)
         path.symlink_to(target)
     except OSError:
         pass  # its folder is gone or read-only

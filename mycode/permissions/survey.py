@@ -5,11 +5,11 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
 from mycode.core.patterns import pattern
+from mycode.permissions.git_index import gitlinks
 from mycode.permissions.ground import Ground, Repository
 from mycode.permissions.places import components
 
@@ -82,7 +82,10 @@ def _runs(root: Path, depth: int = 0) -> str | None:
     for hooks in (common / "hooks", *(root / value for value in _values(_text(common / "config"), "hookspath"))):
         if os.access(hooks / "post-index-change", os.X_OK):
             return "its hook post-index-change"
-    for inner in _gitlinks(git / "index"):
+    inside = gitlinks(git)
+    if inside is None:
+        return "its index cannot be read"
+    for inner in inside:
         if not os.path.lexists(root / inner / ".git"):
             continue
         if (root / inner / ".git").is_dir() or not components(str(root / inner)):
@@ -128,16 +131,6 @@ def _setting() -> re.Pattern[str]:
 def _values(config: str, key: str) -> list[str]:
     found = re.findall(rf"(?im)^[ \t]*{key}[ \t]*=[ \t]*(.+?)[ \t]*$", config)
     return [value.strip('"') for value in found if "\0" not in value]
-
-
-def _gitlinks(index: Path) -> Iterator[str]:
-    """Names of folders in an index that are repositories of their own; they are entries of the mode 160000."""
-    data = _bytes(index)
-    for at in (found.start() for found in re.finditer(rb"\x00\x00\xe0\x00", data)):
-        name = data[at + 38 : at + 38 + 4096].split(b"\0")[0]
-        text = name.decode("utf-8", "replace").lstrip("\x00")
-        if text and not text.startswith("/") and ".." not in text.split("/"):
-            yield text
 
 
 def _text(file: Path) -> str:

@@ -10,6 +10,8 @@ from mycode.permissions.sandbox import Bubblewrap, NoSandbox, Seatbelt, detect
 from mycode.permissions.seals import ABSENT, Held
 from mycode.permissions.seatbelt import seatbelt_profile
 
+GIT = ("git", "-c", "user.name=me", "-c", "user.email=me@example.com")
+
 
 @pytest.fixture
 def project() -> Path:
@@ -216,6 +218,33 @@ def test_links_to_what_runs_later_lead_where_they_led(command: str, project: Pat
     assert left <= {"elsewhere", "team"}
     assert {name: str((project / name).readlink()) for name in targets} == targets
     assert not (project / "team/pre-push").exists()
+
+
+@pytest.mark.parametrize("version", [2, 3, 4])
+def test_a_repository_put_inside_another_in_the_box_is_not_looked_into(version: int):
+    outer, other = Path.cwd() / "outer", Path.cwd() / "other"
+    for folder in (outer, other, outer / "old"):
+        subprocess.run(["git", "init", "-q", str(folder)], check=True)
+        subprocess.run([*GIT, "commit", "-q", "--allow-empty", "-m", "x"], cwd=folder, check=True)
+    subprocess.run(["git", "add", "old"], cwd=outer, check=True, capture_output=True)
+    if not detect("auto", outer).active:
+        pytest.skip("there is no box here")
+    program = f"touch {outer}/ran; false"
+    intent = "git add -N later; " if version == 3 else ""
+    command = (
+        f"git config -f old/.git/config core.fsmonitor '{program}'; git clone -q old new && cd new && "
+        f"git config core.fsmonitor '{program}'; cd ..; git add new; ln -s {other} link; touch later; {intent}"
+        f"git update-index --add --cacheinfo 160000,$(git -C new rev-parse HEAD),link --index-version {version}; "
+        "git ls-files -s"
+    )
+
+    said = boxed_run(outer, command)
+    subprocess.run(["git", "status"], cwd=outer, check=False, capture_output=True)
+
+    assert [line[:6] for line in said.stdout.splitlines() if line[-5:] != "later"] == ["160000"] * 3
+    assert not (outer / "ran").exists()
+    assert [(outer / "new" / name).exists() for name in (".git", ".git.held")] == [False, True]
+    assert (other / ".git").exists()
 
 
 def test_a_place_that_could_not_be_held_is_put_aside_when_the_command_has_ended(tmp_path: Path):
