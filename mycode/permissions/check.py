@@ -10,7 +10,7 @@ from mycode.core.tools import Action, Mode, Verdict
 from mycode.permissions.decide import decide
 from mycode.permissions.paths import look
 from mycode.permissions.places import Places, absolute
-from mycode.permissions.rules import Rules, make_rules, parse_rule
+from mycode.permissions.rules import TOOLS, Rules, make_rules, parse_rule
 from mycode.permissions.survey import on_disk
 
 _WRITERS = frozenset({"edit_file", "create_file", "write_file", "apply_patch", "edit", "write"})
@@ -95,6 +95,10 @@ def _action(tool: str, subject: str, places: Places) -> Action:
         return Action(tool, "network", f"{tool} {subject}", url=subject)
     if name.startswith("mcp__"):
         return Action(tool, "execute", tool)
+    if TOOLS.get(name) == "plain":
+        return Action(tool, "none", tool)
+    if name not in {*_WRITERS, *TOOLS, "read"}:
+        raise UsageError(f"There is no tool {tool}. Name one such as execute_bash, read_file, edit_file or fetch.")
     path = subject if "\0" in subject else absolute(subject, places.start, places.home)
     if name in _WRITERS:
         return Action(tool, "write", f"{tool} {subject}", writes=(path,))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase as fnmatch
 
 from msgspec import Struct, structs
@@ -64,6 +64,12 @@ def judge_command(
     """The verdict over a command text, part by part; a rule is offered when exactly one part asks."""
     variables = {"HOME": places.home, "PWD": places.start, "OLDPWD": places.start}
     script = parse(text, variables=variables)
+    if len(script.parts) > _MOST_JUDGED or sum(len(part.words) + len(part.redirects) for part in script.parts) > 5000:
+        reason = "It is too much to be judged: split it, or put it into a file."
+        first = next((rule for rule in rules.deny if _matches_some(rule, script.parts[:_MOST_JUDGED], places)), None)
+        decision: Decision = "deny" if first else "ask"
+        said = first.text if first else None
+        return Verdict(decision, reason, said, (VerdictPart(text, decision, reason, said),), None)
     folders = _folders(script, places, look)
     if any(len(where) > _MOST_FOLDERS for where in folders) or len(dict.fromkeys(folders)) > _MOST_FOLDERS:
         script = Script(script.parts, (*script.unclear, "it changes the folder again and again"))
@@ -128,6 +134,13 @@ def _weight(judged: tuple[VerdictPart, str | None]) -> tuple[int, bool]:
 
 
 _MOST_FOLDERS = 12
+_MOST_JUDGED = 2000
+
+
+def _matches_some(rule: Rule, parts: Iterable[Part], places: Places) -> bool:
+    if rule.spec is None:
+        return rule.family in {"shell", "any"}
+    return rule.family == "shell" and any(matches_command(rule, part, places) for part in parts if part.words)
 
 
 def _folders(script: Script, places: Places, look: Look) -> list[tuple[str, ...]]:
@@ -313,7 +326,7 @@ def _touched(command: Part, rule: Rule, cwd: str, scene: _Scene) -> Iterator[str
         words = [redirect.target for redirect in command.redirects if redirect.target is not None and redirect.writes]
     if rule.family == "read" or read_only(command) is None:
         words += [word for word in command.words[1:] if not word.best.startswith(("--exclude=", "--exclude-dir="))]
-    for word in words:
+    for word in dict.fromkeys(words):
         yield from _paths(word, cwd, scene)
 
 
@@ -538,7 +551,7 @@ def _against_name(path: str, text: str, scene: _Scene, *, shown: bool) -> str | 
 
 def _protected(part: Part, commands: list[Part], looks: Use | None, cwd: str, scene: _Scene) -> str | None:
     """Why the part would change something that always needs a person, or None."""
-    for redirect in (one for command in commands for one in command.redirects):
+    for redirect in dict.fromkeys(one for command in commands for one in command.redirects):
         if redirect.target is None or not redirect.writes or not _opens(redirect):
             continue
         for name in _paths(redirect.target, cwd, scene):
@@ -546,16 +559,20 @@ def _protected(part: Part, commands: list[Part], looks: Use | None, cwd: str, sc
                 return f"{redirect.target.best} is protected: {why}."
     if looks is not None:
         return None
+    # What carries other commands names the same words again and again.
+    known: set[tuple[bool, Word]] = set()
     for command in commands:
         if not command.words or read_only(unwrapped(command)) is not None:
             continue
+        script = command.program.rpartition("/")[2] in {"sed", "gsed"}
         for at, word in enumerate(command.words[1:], 1):
-            if _is_no_path(command, at):
+            if (script, word) in known or _is_no_path(command, at):
                 continue
+            known.add((script, word))
             for name in _paths(word, cwd, scene):
                 if why := protected(name, scene.places, by_shell=True):
                     return f"{word.best} is protected: {why}."
-            if command.program.rpartition("/")[2] in {"sed", "gsed"}:
+            if script:
                 for file in re.findall(r"[wW]\s*([^\s;}]+)", word.best):
                     if why := protected(absolute(file, cwd, scene.places.home), scene.places, by_shell=True):
                         return f"{file} is protected: {why}."

@@ -35,7 +35,7 @@ _FAMILIES: dict[str, Family] = {
     "*": "any",
 }
 # Single tools; each obeys the rules of its family too. `path` ones take a path as specifier.
-_TOOLS: dict[str, Literal["path", "plain"]] = {
+TOOLS: dict[str, Literal["path", "plain"]] = {
     "read_file": "path",
     "edit_file": "path",
     "create_file": "path",
@@ -134,7 +134,7 @@ _EXAMPLE = "`Bash(git commit *)`, `Edit(/src/**)` or `WebFetch(domain:example.co
 
 def _check(rule: Rule) -> None:
     name, spec = rule.tool, rule.spec
-    known = rule.family != "tool" or name.lower() in _TOOLS
+    known = rule.family != "tool" or name.lower() in TOOLS
     if not known:
         raise ConfigError(f"The permission rule `{rule.text}` names no known tool. Write it as in {_EXAMPLE}.")
     if spec is None:
@@ -145,7 +145,7 @@ def _check(rule: Rule) -> None:
         )
     if "\0" in spec or "\n" in spec:
         raise ConfigError(f"The permission rule `{rule.text!r}` holds a line break or NUL. Write it on one line.")
-    if rule.family in {"mcp", "any"} or _TOOLS.get(name.lower()) == "plain":
+    if rule.family in {"mcp", "any"} or TOOLS.get(name.lower()) == "plain":
         if name.lower() not in {"agent", "task", "skill"}:
             raise ConfigError(f"The permission rule `{rule.text}` takes nothing in brackets. Leave them out.")
     elif rule.family == "shell":
@@ -377,9 +377,10 @@ def _glob(text: str) -> str:
 
 def _letters(piece: str) -> str | None:
     """`[a-z]` or `[!a-z]` as a regular expression; None for what is none."""
-    if not (piece.startswith("[") and piece.endswith("]") and len(piece) > 2):
+    if not (piece.startswith("[") and piece.endswith("]") and len(piece) > 2) or "--" in piece:
         return None
-    inner = piece[1:-1].replace("\\", "\\\\").replace("[", "\\[")
+    # Signs that stand for sets of sets in a regular expression are letters to a shell.
+    inner = re.sub(r"([\\\[&|~])", r"\\\1", piece[1:-1])
     wanted = f"[^{inner[1:]}/]" if inner[0] in "!^" else f"[{inner}]"
     try:
         re.compile(wanted)

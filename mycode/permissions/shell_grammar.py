@@ -528,9 +528,9 @@ def _ansi_c(text: str) -> str:
 
     def character(found: re.Match[str]) -> str:
         body = found[1]
-        if body[0] in "xuU":
+        if body[0] in "xuU" and len(body) > 1:
             code = int(body[1:], 16)
-            return chr(code) if code < 0x110000 else "\ufffd"
+            return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
         if body[0] in "01234567":
             return chr(int(body, 8) & 0xFF)
         return _ESCAPES.get(body, body)

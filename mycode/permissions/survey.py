@@ -26,7 +26,10 @@ def on_disk() -> Ground:
 def _matches(text: str) -> tuple[str, ...] | None:
     if "[:" in text or "[." in text or "[=" in text or "\0" in text:
         return None
-    found = tuple(islice(glob.iglob(text.replace("[^", "[!")), _MOST + 1))  # noqa: PTH207  # Path.glob has no absolute patterns
+    try:
+        found = tuple(islice(glob.iglob(text.replace("[^", "[!")), _MOST + 1))  # noqa: PTH207  # Path.glob has no absolute patterns
+    except (OSError, ValueError, re.error):
+        return None
     return found if len(found) <= _MOST else None
 
 

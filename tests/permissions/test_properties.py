@@ -184,3 +184,12 @@ def test_towers_of_wrappers_are_judged_in_time_and_to_the_end():
     assert judged("bash -c 'echo x > a; echo x > b.py'", make_rules(deny=["Edit(*.py)"])).decision == "deny"
     assert judged("a(){" * 2400, make_rules(deny=["Bash(evil *)"])).decision == "ask"
     assert judged("cd a;" * 1900 + "evil", make_rules(deny=["Bash(evil *)"])).decision == "deny"
+
+
+def test_what_is_too_much_to_be_judged_asks_in_every_mode_and_deny_rules_hold():
+    forbidden = make_rules(deny=["Bash(evil *)"])
+
+    for much in ("a b " * 20_000, "a;" * 20_000, ">a " * 20_000):
+        assert [judged(much, mode=mode).decision for mode in ("default", "bypassPermissions")] == ["ask", "ask"]
+        assert judged(much, mode="dontAsk").decision == "deny"
+        assert judged(f"evil;{much}", forbidden, "bypassPermissions").decision == "deny"
