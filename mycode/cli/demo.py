@@ -18,7 +18,7 @@ from mycode.cli.options import RunOptions
 from mycode.core.events import TurnEnded
 from mycode.render.screen import Canvas
 
-WINDOW = 5_000
+WINDOW = 6_000
 _NEXT = """\
 That was a scripted model; the tools, the tests, the context engine and the session were real.
 Connect a real model, in any of three ways:
