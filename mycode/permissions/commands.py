@@ -23,6 +23,7 @@ from mycode.permissions.hard_stops import (
     starts_itself,
 )
 from mycode.permissions.modes import by_mode
+from mycode.permissions.offers import offer
 from mycode.permissions.options import Use
 from mycode.permissions.places import Look, Places, absolute, inside_any
 from mycode.permissions.protected import mentions_protected, protected, secret, secret_under
@@ -180,12 +181,12 @@ def _both(path: str, look: Look) -> tuple[str, str]:
 def _together(judged: list[tuple[VerdictPart, str | None]], unclear: str | None) -> Verdict:
     parts = tuple(part for part, _ in judged)
     worst = min(judged, key=_weight)[0]
-    asking = [offer for part, offer in judged if part.decision == "ask"]
-    offer = asking[0] if worst.decision == "ask" and len(asking) == 1 and unclear is None else None
+    asking = [rule for part, rule in judged if part.decision == "ask"]
+    offered = asking[0] if worst.decision == "ask" and len(asking) == 1 and unclear is None else None
     reason = worst.reason
     if worst.decision == "allow" and len(parts) > 1:
         reason = "Every part of it is allowed."
-    return Verdict(worst.decision, reason, worst.rule, parts, offer)
+    return Verdict(worst.decision, reason, worst.rule, parts, offered)
 
 
 def _judge_part(part: Part, cwd: str, scene: _Scene) -> tuple[VerdictPart, str | None]:
@@ -394,6 +395,11 @@ def _allows(rule: Rule, part: Part, inner: Part, places: Places) -> bool:
     if not all(_harmless_assignment(name, value) for name, value in part.assignments) or not part.words:
         return False
     return any(matches_command(rule, one, places) and _names_what_runs(rule, one) for one in (part, inner))
+
+
+def _offer(part: Part, places: Places) -> str | None:
+    rule = offer(part)
+    return rule.text if rule is not None and _allows(rule, part, part, places) else None
 
 
 def _opens(redirect: Redirect) -> bool:
@@ -612,49 +618,3 @@ def _against_the_box(commands: list[Part], cwd: str, scene: _Scene) -> str | Non
                 if why := secret(name, scene.places):
                     return f"{word.best} needs a yes: {why}."
     return None
-
-
-# --- what is offered --------------------------------------------------------------------------------------------------
-
-_NEVER_OFFERED = frozenset(
-    _words(
-        "python python2 python3 pypy pypy3 ipython node deno bun ruby irb perl php lua luajit Rscript R julia"
-        " awk gawk mawk sed tclsh expect osascript ghci scala groovy jshell elixir iex erl swift racket guile"
-        " sbcl clojure make just task rake gradle mvn npm pnpm yarn npx bunx uvx pipx uv poetry pdm hatch rye"
-        " bundle cargo go docker podman kubectl find rm dd curl wget ssh scp source . eval exec export declare"
-        " alias set trap git-shell vim vi nvim emacs ed ex"
-    )
-)
-_EXACTLY = frozenset(_words("npm pnpm yarn uv poetry cargo go make just task gradle mvn bundle"))
-
-
-def _offer(part: Part, places: Places) -> str | None:
-    """The narrowest rule that would allow exactly this part again, or None where no rule should."""
-    name = part.program
-    if not part.words or part.assignments or any(_opens(one) for one in part.redirects):
-        return None
-    if "/" in name or name in CARRIERS or name in SHELLS:
-        return None
-    values = [word.value or "" for word in part.words]
-    if name in _NEVER_OFFERED and not (name in _EXACTLY and values[1:2] and _EXACT_TASK.match(" ".join(values[1:3]))):
-        return None
-    if re.fullmatch(r"(?:python|pypy|ruby|perl|node|php|lua)[\d.]+", name):
-        return None
-    from mycode.core.redact import findings
-
-    text = " ".join(_quoted(value) for value in values)
-    if findings(part.text) or len(text) > 200 or not re.fullmatch(r"[ -~]+", text):
-        return None
-    from mycode.permissions.rules import parse_rule
-
-    rule = parse_rule(f"Bash({text})", "allow")
-    return rule.text if _allows(rule, part, part, places) else None
-
-
-_EXACT_TASK = re.compile(r"(?:run )?(?:test|build|check|lint|format|fmt|clippy|typecheck|vet|docs?|clean|ci)(?:\b|$)")
-
-
-def _quoted(value: str) -> str:
-    if re.fullmatch(r"[\w./:,+@%=-]+", value):
-        return value
-    return "'" + value.replace("'", "'\"'\"'") + "'"

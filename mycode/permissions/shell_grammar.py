@@ -308,7 +308,8 @@ def _double_quoted(text: str, at: int) -> tuple[str, int] | None:
         if char == '"':
             inner = "".join(value)
             return (inner, at + 1) if _printable(inner) else None
-        if char in "$`":
+        # A dollar sign at the end, in front of a blank, or of the end of a pattern's branch is itself.
+        if char == "`" or (char == "$" and not re.match(r"[\" |]|\\\|", text[at + 1 : at + 3])):
             return None
         if char == "\\":
             following = text[at + 1 : at + 2]

@@ -72,6 +72,13 @@ def test_a_bad_rule_is_not_remembered(workspace: Path):
         "source x",
         "npm install x",
         "node x.js",
+        "tsx x.ts",
+        "sqlite3 x.db .tables",
+        "git rebase -x frob HEAD~1",
+        "git bisect run frob",
+        "git push --force",
+        "git push https://me:x1@one.example/a",
+        "frob --api-key=x1",
     ],
 )
 def test_no_rule_is_offered_where_it_would_allow_too_much_or_keep_a_secret(command: str, workspace: Path):
