@@ -30,8 +30,9 @@ class Conversation:
 
     What a summary in force covers is forgotten: its messages, what was laid over them, the words of older summaries.
     The log has them, and an undo reads them again. So a conversation without end takes no more room than its view,
-    and one taken up from its log is in the same state as the one that went on. `memory` gives the project's memory;
-    it is read again after each summary, and an undo brings the old text back.
+    and one taken up from its log is in the same state as the one that went on; where nothing is folded, that takes all
+    messages, which are read as soon as one is asked for. `memory` gives the project's memory; it is read again after
+    each summary, and an undo brings the old text back.
     """
 
     def __init__(self, settings: Summary, count: Count, memory: Callable[[], str]) -> None:
@@ -45,33 +46,33 @@ class Conversation:
         self._calls: dict[str, ToolCall] = {}
         self._view = LiveView(count)
         self._tokens = 0
-        self.past = Past()
+        self._past = Past()
         self.laid = Laid()
         self.generation = 0
         self._relay()
+
+    @property
+    def past(self) -> Past:
+        """The messages that are held, and the log behind them."""
+        self._read_unfolded()
+        return self._past
 
     @property
     def rows(self) -> list[Row]:
         """The messages that are held: those after the last fold, and the one that it carries on."""
         return self.past.rows
 
-    def restore(self, log: Log, tokens: int) -> None:
-        """Reads from the end of the last fold on; where nothing is folded, as much as a view of `tokens` takes."""
+    def restore(self, log: Log) -> None:
+        """Reads from the end of the last fold on; where nothing is folded, no message before one is asked for."""
         self._log = log
         self._overlays = [entry for entry in log.overlays() if is_overlay(entry.body)]
         self.laid = projection.lay(self._overlays)
         self._memory_texts = {self.laid.epoch: self._memory()}
-        self.past.open(log)
-        if self.laid.head is None:
-            self.past.hold(self.past.begin(self.past.start - 1, tokens))
+        self._past.open(log)
         self._take_up()
-        while self.laid.head is None and self.past.start > 1 and self.counted() < tokens:
-            # What is masked or left out takes less room than its originals: there is room for older ones.
-            self.past.hold(self.past.begin(self.past.start - 1, tokens))
-            self._take_up()
 
     def append(self, row: Row) -> None:
-        self.past.append(row)
+        self._past.append(row)
         self._tokens += row.tokens
         if self._tokens > _FACTS_FROM_TOKENS:
             self.facts(_ROWS_AT_ONCE)  # a few messages a time, so that a backlog is caught up with unnoticed
@@ -94,14 +95,17 @@ class Conversation:
 
     def shown(self) -> list[Shown]:
         """The view, footer included; to be read at once."""
+        self._read_unfolded()
         return self._view.shown(self._footer(self.laid))
 
     def messages(self) -> tuple[ViewMessage, ...]:
         """The messages of the view."""
+        self._read_unfolded()
         return self._view.messages(self._footer(self.laid))
 
     def sums(self) -> Sums:
         """Tokens and items of the view by category."""
+        self._read_unfolded()
         return self._view.sums(self._footer(self.laid))
 
     def counted(self) -> int:
@@ -129,19 +133,14 @@ class Conversation:
         """The facts of everything said so far (or of `most` more messages); reads only what is new."""
         from mycode.context.facts import FactLedger
 
+        rows = self.rows
         facts = self._facts or FactLedger()
-        start = self.past.after(self._facts_upto)
-        for row in self.rows[start : None if most is None else start + most]:
+        start = self._past.after(self._facts_upto)
+        for row in rows[start : None if most is None else start + most]:
             facts = facts.add(row.seq, row.message, self._answered(row))
             self._facts_upto = row.seq
         self._facts = facts
         return facts
-
-    def read_all(self) -> None:
-        """Reads what a restart left unread of a conversation without folds: the first fold stands for all of it."""
-        if self.past.start > 1 and self.laid.head is None:
-            self.past.hold(1)
-            self._take_up()
 
     def newest_undoable(self) -> Entry | None:
         """The newest change of the view that has not been taken back."""
@@ -167,18 +166,24 @@ class Conversation:
             self._calls = {call.id: call for call in row.message.tool_calls}
         return self._calls.pop(row.message.call_id, None) if isinstance(row.message, ToolResult) else None
 
+    def _read_unfolded(self) -> None:
+        """A restart left everything unread where nothing is folded: a view without a summary takes all of it."""
+        if self.laid.head is None and self._past.start > 1:
+            self._past.hold(1)
+            self._take_up()
+
     def _uncover(self) -> None:
         """A fold was taken back: what it covered is laid over the messages again, as the log has it."""
         if self._log is None:
             return
-        last = self.past.stored()
+        last = self._past.stored()
         late = [entry for entry in self._overlays if entry.seq > last]
         undone = [entry.body.target for entry in late if isinstance(entry.body, Undo)]
         told = (entry for entry in self._log.overlays(undone) if entry.seq <= last and is_overlay(entry.body))
         self._overlays = [*told, *late]
         self.laid = projection.lay(self._overlays)
         if self.laid.head is None:
-            self.past.hold(1)
+            self._past.hold(1)
 
     def _take_up(self) -> None:
         """Another fold opens the view, or none: what it covers is let go, and the facts are those that it carries on.
@@ -186,27 +191,27 @@ class Conversation:
         What its record knows includes the messages that stayed after it: they are not read twice.
         """
         head = self.laid.head
-        self._facts, self._facts_upto = None, self.past.start - 1
+        self._facts, self._facts_upto = None, self._past.start - 1
         if head is not None:
             from mycode.context.records import kept_facts
 
-            self.past.hold(head.end + 1, carried_by(head.record), projection.aim_of(head.record)[0])
-            self._overlays = _uncovered(self._overlays, min(head.end, self.past.start - 1))
+            self._past.hold(head.end + 1, carried_by(head.record), projection.aim_of(head.record)[0])
+            self._overlays = _uncovered(self._overlays, min(head.end, self._past.start - 1))
             self.laid = projection.lay(self._overlays)
             self._facts = kept_facts(head.record)
             self._facts_upto = max(self._facts.last_seq, head.end)
         self._calls = {}
-        for row in self.rows[: self.past.after(self._facts_upto)]:
+        for row in self._past.rows[: self._past.after(self._facts_upto)]:
             self._answered(row)
         self._relay()
 
     def _relay(self) -> None:
         """The overlays changed: the view is laid anew."""
         self.generation += 1
-        self._view.lay(self.rows, self.first_visible(), self.laid, self._head(self.laid))
+        self._view.lay(self._past.rows, self.first_visible(), self.laid, self._head(self.laid))
 
     def _first_visible(self, laid: Laid) -> int:
-        return self.past.after(laid.head.end) if laid.head is not None else 0
+        return self._past.after(laid.head.end) if laid.head is not None else 0
 
     def _note_memory(self, seq: int) -> None:
         memory = self._memory()
@@ -224,11 +229,11 @@ class Conversation:
         head = laid.head
         if head is not None:
             seq, size = projection.aim_of(head.record)
-            first = self.past.row(seq) if seq and seq != carried_by(head.record) else None
+            first = self._past.row(seq) if seq and seq != carried_by(head.record) else None
             aim = projection.aim_text(first, size) if first is not None else ""
             text = projection.summary_text(head.record, head.number, self._settings.title, aim)
             out.append(Shown(ContextNote(text, "summary", head.record.id)))
-            carried = self.past.row(carried_by(head.record))
+            carried = self._past.row(carried_by(head.record))
             if carried is not None:
                 out.append(Shown(carried.message, carried.seq, carried.tokens))
         return out

@@ -220,9 +220,6 @@ class Folds:
             return
         before = self._counted()
         inner = not again and rows[0].seq != self._talk.visible()[0].seq
-        if not inner and not again:
-            self._talk.read_all()
-            rows = self._talk.visible()[: self._talk.past.after(rows[-1].seq) - self._talk.first_visible()]
         least = self._policy.auto.min_saving * before
         if sum(row.tokens for row in rows) < least and not rebase:
             if not attempt:

@@ -110,7 +110,7 @@ class ContextManager:
         self._arrival = "resume" if self._seq else None
         self._folds.begin()
         self._ledger.forget()
-        self._talk.restore(log, 2 * self._ledger.window)
+        self._talk.restore(log)
 
     def append(self, message: Message) -> Entry:
         """Takes in a message: numbers it and counts its tokens, once. The caller writes the entry to the log."""

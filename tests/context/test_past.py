@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from mycode.context.past import Past
-from mycode.context.policy import Masking, Policy
+from mycode.context.policy import Auto, Keep, Masking, Policy
 from mycode.context.projection import Row
 from mycode.core.entries import Entry
 from mycode.core.events import SummaryFinished
-from mycode.core.messages import ToolResult, UserMessage
+from mycode.core.messages import AssistantMessage, Message, ToolResult, UserMessage
 from mycode.core.summaries import MaskEpoch, SummaryRecord
 from tests.context.test_invariants import live, policies, windows
 from tests.support.context_doubles import Chat, MemoryLog, manual
@@ -92,7 +92,17 @@ async def test_every_fold_can_be_undone_one_after_the_other_down_to_the_first():
     ]
 
 
+LOW = Policy(
+    auto=Auto(max_depth=1, on_depth_limit="rebase", min_messages=0, message_threshold=0, message_ratio=0.0),
+    keep=Keep(recent_messages=2, floor=2),
+    masking=Masking(enabled=False, min_tokens=20),
+)
+MORE_THAN_TWO_WINDOWS: list[Message] = [AssistantMessage("the quick brown fox " * 120)] * 8
+
+
 @given(histories(longest=40), windows, policies, st.lists(st.sampled_from(["fold", "undo", "say"]), max_size=8))
+@example(MORE_THAN_TWO_WINDOWS, 2_000, LOW, [*["undo"] * 8, "say"])
+@example([AssistantMessage(""), *MORE_THAN_TWO_WINDOWS], 2_000, LOW, [*["undo"] * 8, "say"])
 def test_whatever_is_folded_and_undone_a_restart_changes_nothing(messages, window, policy, deeds):
     chat = Chat(window, policy=policy)
     asyncio.run(live(chat, messages))
@@ -149,8 +159,12 @@ def test_a_long_conversation_that_was_never_folded_is_taken_up_without_reading_a
     chat.log.write(chat.manager.pin("never touch main").entry)
     chat.log.write(chat.manager.drop([3]).entry)
     again = Chat(WINDOW, log=MemoryLog(chat.log.entries))
-    assert 16 < len(set(again.log.was_read)) < 100
     assert again.manager.pins() == ("never touch main",)
+    assert again.log.was_read == []
+    # The view takes all of it, as that of the conversation that went on; each message is read once.
+    assert again.manager.items() == chat.manager.items()
+    assert len(again.manager.view()) == len(chat.manager.view()) == 2_801
+    assert len(again.log.was_read) == len(set(again.log.was_read))
 
 
 def test_where_masks_leave_room_older_messages_are_taken_up_too():
