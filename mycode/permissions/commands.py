@@ -38,7 +38,10 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 class _Scene(Struct, frozen=True):
-    """What every part of one command is judged by; `said` is a forbidden program that it may run unread."""
+    """What every part of one command is judged by; `said` is a forbidden program that it may run unread.
+
+    `names` holds how many names of files were looked at so far.
+    """
 
     mode: Mode
     rules: Rules
@@ -50,6 +53,7 @@ class _Scene(Struct, frozen=True):
     said: str | None
     script: Script
     variables: dict[str, str]
+    names: list[int]
 
     @property
     def unclear(self) -> str | None:
@@ -65,18 +69,31 @@ def judge_command(
     """The verdict over a command text, part by part; a rule is offered when exactly one part asks."""
     variables = {"HOME": places.home, "PWD": places.start, "OLDPWD": places.start}
     script = parse(text, variables=variables)
-    if len(script.parts) > _MOST_JUDGED or sum(len(part.words) + len(part.redirects) for part in script.parts) > 5000:
+    try:
+        words = sum(len(part.words) + len(part.redirects) for part in script.parts)
+        if len(script.parts) > _MOST_JUDGED or words > _MOST_WORDS:
+            raise _TooMuchError
+        said = _said_of_forbidden(text, script, rules)
+        scene = _Scene(mode, rules, places, look, ground, boxed, network, said, script, variables, [0])
+        return _judge_script(text, scene)
+    except _TooMuchError:
         reason = "It is too much to be judged: split it, or put it into a file."
         first = next((rule for rule in rules.deny if _matches_some(rule, script.parts[:_MOST_JUDGED], places)), None)
         decision: Decision = "deny" if first else "ask"
         said = first.text if first else None
         return Verdict(decision, reason, said, (VerdictPart(text, decision, reason, said),), None)
+
+
+class _TooMuchError(Exception):
+    """Raised when more would have to be looked at than anybody waits for."""
+
+
+def _judge_script(text: str, scene: _Scene) -> Verdict:
+    script, places, look = scene.script, scene.places, scene.look
     folders = _folders(script, places, look)
     if any(len(where) > _MOST_FOLDERS for where in folders) or len(dict.fromkeys(folders)) > _MOST_FOLDERS:
         script = Script(script.parts, (*script.unclear, "it changes the folder again and again"))
-    scene = _Scene(
-        mode, rules, places, look, ground, boxed, network, _said_of_forbidden(text, script, rules), script, variables
-    )
+        scene = structs.replace(scene, script=script)
     unclear = scene.unclear
     judged = []
     known: dict[tuple[Part, str], tuple[VerdictPart, str | None]] = {}
@@ -136,6 +153,8 @@ def _weight(judged: tuple[VerdictPart, str | None]) -> tuple[int, bool]:
 
 _MOST_FOLDERS = 12
 _MOST_JUDGED = 2000
+_MOST_WORDS = 5000
+_MOST_NAMES = 4000
 
 
 def _matches_some(rule: Rule, parts: Iterable[Part], places: Places) -> bool:
@@ -337,7 +356,9 @@ def _paths(word: Word, cwd: str, scene: _Scene) -> Iterator[str]:
     if not text or len(text) > 4096 or "\0" in text:
         return
     pieces = []
-    for opened in braces_opened(text):
+    # Nothing is opened between quotes.
+    bare = word.value is None or "{" in re.sub(r"'[^']*'|\"[^\"]*\"", "", word.text)
+    for opened in braces_opened(text) if bare else [text]:
         # A lone slash behind a colon ends a script of sed.
         pieces += [opened, *re.split(r"[=@:,]", opened.removesuffix(":/"))[1:]]
         if re.match(r"-[A-Za-z]..", opened):
@@ -346,6 +367,9 @@ def _paths(word: Word, cwd: str, scene: _Scene) -> Iterator[str]:
     for piece in dict.fromkeys(pieces):
         if not piece or piece.startswith("-"):
             continue
+        scene.names[0] += 1
+        if scene.names[0] > _MOST_NAMES:
+            raise _TooMuchError
         piece = _own_home(piece, home)
         found = [absolute(piece, cwd, home)]
         if ".." in piece:
