@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from mycode.core.entries import Entry
+from mycode.core.summaries import Undo
 from mycode.core.visible import one_line
 from mycode.session.catalogue import SessionInfo
 from mycode.session.entries import text_of
@@ -21,6 +22,10 @@ class Reader:
 
     def summaries(self) -> list[Entry]:
         return self._log.marked("summary")
+
+    def undone(self) -> frozenset[int]:
+        """Seqs of the entries that were taken back."""
+        return frozenset(entry.body.target for entry in self._log.marked("undo") if isinstance(entry.body, Undo))
 
     def entries(self, *, newest: int | None, grep: str = "") -> Iterable[Entry]:
         """Messages, ascending: the newest so many, or all; with `grep` those that hold the text in any case."""
@@ -44,14 +49,20 @@ def open_to_read(store: Store, info: SessionInfo) -> Reader:
     return Reader(store, info)
 
 
-def print_history(info: SessionInfo, summaries: list[Entry], entries: Iterable[Entry], *, full: bool) -> None:
+def print_history(info: SessionInfo, reader: Reader, entries: Iterable[Entry], *, full: bool) -> None:
     """The panel of `/history` on standard output; boxes and colours only where a terminal can show them."""
     from mycode.cli.screen import canvas
     from mycode.render.panels.history import history_panel
 
     drawn = canvas()
     panel = history_panel(
-        list(entries), summaries, total=info.messages, width=drawn.width, full=full, plain_text=drawn.plain
+        list(entries),
+        reader.summaries(),
+        total=info.messages,
+        width=drawn.width,
+        undone=reader.undone(),
+        full=full,
+        plain_text=drawn.plain,
     )
     sys.stdout.write(drawn.text(panel))
 

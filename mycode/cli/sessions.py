@@ -229,7 +229,7 @@ def history(
             for entry in entries:
                 sys.stdout.write(in_json(msgspec.json.encode(entry).decode()) + "\n")
             return 0
-        print_history(info, reader.summaries(), entries, full=full)
+        print_history(info, reader, entries, full=full)
     return 0
 
 

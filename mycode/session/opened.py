@@ -8,7 +8,7 @@ from mycode.core.entries import Checkpoint, Entry
 from mycode.core.errors import SessionError
 from mycode.core.events import Event, Warned
 from mycode.core.messages import UserMessage
-from mycode.core.summaries import SummaryRecord
+from mycode.core.summaries import SummaryRecord, Undo
 from mycode.session.store import Store
 from mycode.session.titles import title_of
 from mycode.session.totals import Totals
@@ -39,6 +39,11 @@ class Opened:
         """Every summary ever made, oldest first."""
         waiting = (entry for entry in self.writer.waiting if isinstance(entry.body, SummaryRecord))
         return (*self.log.marked("summary"), *waiting)
+
+    def undone(self) -> frozenset[int]:
+        """Seqs of the entries that were taken back."""
+        undos = (*self.log.marked("undo"), *self.writer.waiting)
+        return frozenset(entry.body.target for entry in undos if isinstance(entry.body, Undo))
 
     def checkpoint_before(self, seq: int) -> str | None:
         """The first checkpoint on disk from `seq` on."""

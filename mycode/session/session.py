@@ -258,6 +258,10 @@ class Session:
         """Every summary ever made, oldest first, also those undone: the third one is `s3`."""
         return self._opened.summaries()
 
+    def undone(self) -> frozenset[int]:
+        """Seqs of the summaries and other changes of the view that were taken back."""
+        return self._opened.undone()
+
     def expand(self, handle: str) -> str:
         """The original behind `m12`, `m12-m30`, `s3` or `t7`, byte for byte."""
         return self._archive.expand(handle)

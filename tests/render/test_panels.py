@@ -126,6 +126,18 @@ def test_an_estimate_is_marked_as_one() -> None:
     assert (context_short(exact), context_short(guess)) == ("34 %", "≈34 %")
 
 
+def test_a_summary_that_was_taken_back_says_so() -> None:
+    two = (*SUMMARIES, replace(SUMMARIES[0], seq=70))
+    undone = {SUMMARIES[0].seq}
+    listed = Canvas(100, plain=True).text(
+        history_panel(MESSAGES, two, total=59, width=100, undone=undone, plain_text=True)
+    )
+    shown = Canvas(100, plain=True).text(summaries_panel(two, undone=undone, plain_text=True))
+
+    heads = [line for line in (listed + shown).splitlines() if line.startswith(("[Summary", "s1:", "s2:"))]
+    assert [head.endswith(("(taken back):", "(taken back)")) for head in heads] == [True, False, True, False]
+
+
 def test_a_preview_says_that_nothing_has_changed() -> None:
     record = SummaryRecord("r", AT, (1, 3), 1, "rules", "manual", "text")
 

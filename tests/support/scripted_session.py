@@ -151,6 +151,9 @@ class ScriptedSession:
         ]
         return iter(found[-newest:] if newest else found)
 
+    def undone(self) -> frozenset[int]:
+        return frozenset()
+
     def summaries(self) -> tuple[Entry, ...]:
         return tuple(self.records)
 

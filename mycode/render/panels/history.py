@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -26,18 +26,19 @@ def history_panel(
     *,
     total: int,
     width: int,
+    undone: Collection[int] = (),
     full: bool = False,
     page: tuple[int, int] | None = None,
     plain_text: bool = False,
 ) -> RenderableType:
     """Summaries first, then the given messages: one line each, or with `full` every original word for word.
 
-    `total` counts all messages of the log; `page` is (this, of how many).
+    `total` counts all messages of the log; `undone` has the seqs of what was taken back; `page` is (this, of how many).
     """
     parts: list[RenderableType] = []
     for number, entry in enumerate(summaries, 1):
         if isinstance(entry.body, SummaryRecord):
-            parts.append(_summary(number, entry.body, width))
+            parts.append(_summary(number, entry.body, width, undone=entry.seq in undone))
     if messages:
         which = f"{messages[0].seq}-{messages[-1].seq}"
         heading = f"[{'All' if full else 'Recent'}] Messages {which}:"
@@ -51,8 +52,10 @@ def history_panel(
     return Group(Text(), title, Text(), *parts)
 
 
-def summaries_panel(summaries: Sequence[Entry], *, plain_text: bool = False) -> RenderableType:
-    """Each summary whole: its range, how it came about, its text."""
+def summaries_panel(
+    summaries: Sequence[Entry], *, undone: Collection[int] = (), plain_text: bool = False
+) -> RenderableType:
+    """Each summary whole: its range, how it came about, its text; those taken back (`undone`, by seq) say so."""
     parts: list[RenderableType] = []
     for number, entry in enumerate(summaries, 1):
         record = entry.body
@@ -68,7 +71,11 @@ def summaries_panel(summaries: Sequence[Entry], *, plain_text: bool = False) -> 
             ),
             Text(plain(record.narrative)),
         ]
-        parts.append(framed(f"s{number}: messages m{first}-m{last}", *lines, plain_text=plain_text))
+        parts.append(
+            framed(
+                f"s{number}: messages m{first}-m{last}{_taken_back(entry.seq in undone)}", *lines, plain_text=plain_text
+            )
+        )
     return Group(Text(), *parts) if parts else Text("No summaries yet.")
 
 
@@ -83,10 +90,14 @@ def message_text(entry: Entry) -> str:
     return body.text
 
 
-def _summary(number: int, record: SummaryRecord, width: int) -> RenderableType:
+def _taken_back(undone: bool) -> str:  # noqa: FBT001 - the one thing it is asked
+    return " (taken back)" if undone else ""
+
+
+def _summary(number: int, record: SummaryRecord, width: int, *, undone: bool) -> RenderableType:
     first, last = record.covers
     text = record.narrative.strip() or "; ".join(record.key_points)
-    head = Text(f"[Summary {number}] Messages {first}-{last}:", style="title")
+    head = Text(f"[Summary {number}] Messages {first}-{last}{_taken_back(undone)}:", style="title")
     return Group(
         head, Padding(Text(one_line(text, max(20, 2 * (min(width, _WIDEST) - 4)))), (0, 0, 0, 2), expand=False)
     )

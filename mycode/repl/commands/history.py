@@ -45,6 +45,7 @@ async def history(shell: Shell, arguments: Arguments) -> None:
             session.summaries(),
             total=total,
             width=canvas.width,
+            undone=session.undone(),
             full=full,
             page=page,
             plain_text=canvas.plain,
@@ -55,7 +56,8 @@ async def history(shell: Shell, arguments: Arguments) -> None:
 
 
 async def summaries(shell: Shell, _: Arguments) -> None:
-    shell.write(summaries_panel(shell.session.summaries(), plain_text=shell.canvas.plain))
+    session = shell.session
+    shell.write(summaries_panel(session.summaries(), undone=session.undone(), plain_text=shell.canvas.plain))
 
 
 async def expand(shell: Shell, arguments: Arguments) -> None:
