@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 _LARGEST = 64_000_000
@@ -31,12 +32,20 @@ def gitlinks(git: Path) -> tuple[str, ...] | None:
 def embedded(root: Path, git: Path, depth: int = 0) -> Iterator[Path]:
     """The `.git` of each repository inside the one at `root`, whose own folder is `git`."""
     for name in gitlinks(git) or ():
-        inner = root / name / ".git"
-        if name.startswith("/") or ".." in name.split("/") or not os.path.lexists(inner):
+        if name.startswith("/") or ".." in name.split("/"):
             continue
-        yield inner
-        if depth < _DEEPEST:
-            yield from embedded(root / name, _folder_of(inner), depth + 1)
+        for folder in _below(root / name) if name.endswith("/") else (root / name,):
+            inner = folder / ".git"
+            if os.path.lexists(inner):
+                yield inner
+                if depth < _DEEPEST:
+                    yield from embedded(folder, _folder_of(inner), depth + 1)
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """The folders below one that the index names as a whole; there are any only where somebody put them there."""
+    for place, _, _ in os.walk(folder):
+        yield Path(place)
 
 
 def _folder_of(git: Path) -> Path:
@@ -48,33 +57,61 @@ def _folder_of(git: Path) -> Path:
         return git
 
 
-def _read(data: bytes, digest: int) -> tuple[list[bytes], bytes]:
-    """Names of the entries that are repositories, and what follows the entries; ValueError for no index."""
+@lru_cache(maxsize=2)  # it is asked for several times around each command, and some are large
+def _read(data: bytes, digest: int) -> tuple[tuple[bytes, ...], bytes]:
+    """Names of the entries that are repositories, and what follows the entries; ValueError for no index.
+
+    What git itself never writes is no index: two readers could take it for different things.
+    """
     if not data:
-        return [], b""
+        return (), b""
     version, count, at = int.from_bytes(data[4:8]), int.from_bytes(data[8:12]), 12
     if data[:4] != b"DIRC" or version not in {2, 3, 4}:
         raise ValueError(version)
-    if not re.search(rb"\0\0[\xe0-\xef]", data) and b"link\0" not in data:
-        return [], b""  # the kind of such an entry is written so, and nothing else has to be looked at
     names: list[bytes] = []
+    blocks = _blocks(data, digest)
     name = b""
     for _ in range(count):
-        flags = at + 40 + digest
-        start = flags + (4 if data[flags] & 0x40 and version > 2 else 2)
+        start = at + 42 + digest
+        length = int.from_bytes(data[start - 2 : start]) & 0xFFF
+        if data[start - 2] & 0x40:
+            start += 2
         if version == 4:
             cut, start = _number(data, start)
             end = data.index(0, start)
+            odd = cut > len(name) or (at in blocks and cut != len(name))
             name = name[: len(name) - cut] + data[start:end]
             following = end + 1
         else:
             end = data.index(0, start)
+            odd = False
             name = data[start:end]
             following = at + ((end - at) // 8 + 1) * 8
-        if data[at + 26] & 0xF0 == 0xE0:
+        if odd or data[at + 24] or data[at + 25] or length != min(len(name), 0xFFF):
+            raise ValueError(name)
+        if data[at + 26] & 0xF0 in {0xE0, 0x40}:  # a folder of which nothing is checked out may hold some, too
             names.append(name)
+        blocks.discard(at)
         at = following
-    return names, data[at:-digest]
+    blocks.discard(at)
+    if blocks:
+        raise ValueError(blocks)
+    return tuple(names), data[at:-digest]
+
+
+def _blocks(data: bytes, digest: int) -> set[int]:
+    """Where git begins to read besides the first entry, when it reads with several threads."""
+    last = data[-12 - 2 * digest : -digest]
+    if last[:4] != b"EOIE":
+        return set()
+    at = int.from_bytes(last[8:12])
+    blocks = {at}
+    while at + 8 <= len(data) - digest:
+        size = int.from_bytes(data[at + 4 : at + 8])
+        if data[at : at + 4] == b"IEOT":
+            blocks |= {int.from_bytes(data[place : place + 4]) for place in range(at + 12, at + 8 + size, 8)}
+        at += 8 + size
+    return blocks
 
 
 def _number(data: bytes, at: int) -> tuple[int, int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -25,6 +26,8 @@ ABSENT = (
     *(".codex", ".gemini", ".devcontainer", ".direnv", ".envrc", ".mcp.json"),
 )
 _IN_GIT = ("config", "config.worktree", "hooks", "commondir")
+# Tells an empty folder of ours, also one left behind, from anybody else's: it has it from the moment it is made.
+_OURS = stat.S_ISVTX
 _BELOW = {".github": ("workflows", "actions"), ".yarn": ("plugins", "releases"), ".config": ("git", "fish", "systemd")}
 
 
@@ -35,6 +38,8 @@ def kept(root: Path, home: Path) -> Iterator[str]:
     for path in (folder / entry for folder in folders for entry in _entries(folder)):
         entry = path.name
         if entry == ".git" and path.is_dir():
+            if _empty(path):
+                yield str(path)
             yield from _kept_of_git(path)
             for inner in embedded(root, path):
                 yield from _kept_of_git(inner) if inner.is_dir() else (str(inner),)
@@ -43,6 +48,8 @@ def kept(root: Path, home: Path) -> Iterator[str]:
         elif protected(str(path), places, by_shell=True):
             yield str(path)
     yield from (path for path in places.run_later if inside(path, str(root)) and os.path.lexists(path))
+    if os.path.lexists(root / "HEAD"):
+        yield from (str(root / name) for name in _IN_GIT if os.path.lexists(root / name))
 
 
 def absent(root: Path, home: Path) -> Iterator[Path]:
@@ -55,11 +62,13 @@ def absent(root: Path, home: Path) -> Iterator[Path]:
         inner = (place for place in embedded(root, git) if place.is_dir())
         hooks = [place / "hooks" for place in (git, *_submodules(git), *inner)]
         hooks += [Path(path) for path in git_hooks(root) if inside(path, str(root))]
-        yield from (path for path in hooks if not os.path.lexists(path) and path.parent.is_dir())
+        yield from (path for path in hooks if path.parent.is_dir() and (not os.path.lexists(path) or _empty(path)))
 
 
 def redirections(root: Path) -> Iterator[Path]:
     """Missing files that would send git to other settings; a place held for them would break git."""
+    # Without a `.git` that it takes for one, git takes the folder itself for a repository if it looks like one.
+    yield from (root / name for name in ("HEAD", *_IN_GIT) if name == "HEAD" or os.path.lexists(root / "HEAD"))
     folders = git_hooks(root)
     for path in git_programs(root):
         if path not in folders and inside(path, str(root)) and not os.path.lexists(path):
@@ -168,9 +177,9 @@ class Held:
 def _locked(path: Path) -> int | None:
     """The empty folder `path`, made if need be, with a lock; None when another program took it away meanwhile."""
     try:
-        path.mkdir()
+        path.mkdir(_OURS | 0o777)
     except FileExistsError:
-        if not _empty(path) and os.path.lexists(path):
+        if not (_ours(path) and _empty(path)) and os.path.lexists(path):
             raise
     try:
         handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -184,6 +193,13 @@ def _locked(path: Path) -> int | None:
         pass
     os.close(handle)
     return None
+
+
+def _ours(path: Path) -> bool:
+    try:
+        return bool(path.lstat().st_mode & _OURS)
+    except OSError:
+        return False
 
 
 def _lock(folder: int) -> None:
@@ -229,7 +245,9 @@ def _give_back(path: Path, handle: int) -> None:
     try:
         path.rmdir()
     except OSError:
-        pass  # somebody has put something there
+        # Somebody has put something there: it is theirs now, unless that is a place which another box needs.
+        if not any(_ours(path / name) for name in _entries(path)):
+            os.fchmod(handle, os.fstat(handle).st_mode & 0o777)
     return os.close(handle)
 
 

@@ -1,5 +1,6 @@
 """Repositories inside a repository are found in its index, however git writes it."""
 
+import hashlib
 import subprocess
 from pathlib import Path
 
@@ -81,6 +82,78 @@ def test_what_is_no_index_is_said_to_be_unreadable(tmp_path: Path, change):
     assert gitlinks(folder / ".git") is None
     assert said is not None
     assert said.runs == "its index cannot be read"
+
+
+def entry(mode: int, name: bytes, flags: int = 0) -> bytes:
+    """One entry as version 2 writes it."""
+    text = bytes(24) + mode.to_bytes(4) + bytes(32) + (flags | len(name)).to_bytes(2) + name
+    return text + bytes(8 - len(text) % 8)
+
+
+def table(*entries: bytes, more: bytes = b"") -> bytes:
+    data = b"DIRC" + (2).to_bytes(4) + len(entries).to_bytes(4) + b"".join(entries) + more
+    return data + hashlib.sha1(data).digest()
+
+
+def part(name: bytes, content: bytes) -> bytes:
+    return name + len(content).to_bytes(4) + content
+
+
+FILE, INNER = entry(0o100644, b"a"), entry(0o160000, b"inner")
+BLOCKS = part(b"IEOT", (1).to_bytes(4) + b"".join(number.to_bytes(4) for number in (12, 1, 12 + 72 + 8, 1)))
+ELSEWHERE = part(b"ZZZZ", INNER) + BLOCKS
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(table(FILE, entry(0o1160000, b"inner")), id="a kind with more letters than git writes"),
+        pytest.param(table(entry(0o100644, b"a\0" + b"b" * 20), INNER), id="a name with its end in the middle"),
+        pytest.param(table(FILE[:60] + b"\0\3a" + bytes(9), INNER), id="a length that is another"),
+        pytest.param(
+            table(FILE, FILE, more=ELSEWHERE + part(b"EOIE", (12 + 144 + 80).to_bytes(4) + bytes(20))),
+            id="entries for another thread elsewhere",
+        ),
+        pytest.param(
+            table(FILE, more=ELSEWHERE + part(b"EOIE", (12 + 72 + 80).to_bytes(4) + bytes(20))),
+            id="what follows the entries begins elsewhere",
+        ),
+    ],
+)
+def test_an_index_that_two_programs_could_read_in_two_ways_is_unreadable(tmp_path: Path, data: bytes):
+    git(tmp_path, "init", "-q")
+    (tmp_path / ".git/index").write_bytes(data)
+
+    assert gitlinks(tmp_path / ".git") is None
+
+
+def test_the_same_index_without_the_oddity_is_read(tmp_path: Path):
+    git(tmp_path, "init", "-q")
+    (tmp_path / ".git/index").write_bytes(table(FILE, INNER))
+
+    assert gitlinks(tmp_path / ".git") == ("inner",)
+
+
+@pytest.mark.parametrize("version", ["2", "4"])
+def test_what_git_writes_for_several_threads_is_read(tmp_path: Path, version: str):
+    folder = repository(tmp_path / "w")
+    for number in range(60):
+        (folder / f"more-{number}").touch()
+    git(folder, "add", *(f"more-{number}" for number in range(60)))
+    options = ("index.threads=4", "index.recordOffsetTable=true", "index.recordEndOfIndexEntries=true")
+    settings = [word for option in options for word in ("-c", option)]
+    git(folder, *settings, "update-index", "--force-write-index", "--index-version", version)
+
+    assert b"EOIE" in (folder / ".git/index").read_bytes()
+    assert gitlinks(folder / ".git") == ("a/b/c/inner", "lib", "z" * 300)
+
+
+def test_repositories_in_a_folder_of_which_nothing_is_checked_out_are_found(tmp_path: Path):
+    git(tmp_path, "init", "-q")
+    (tmp_path / ".git/index").write_bytes(table(FILE, entry(0o040000, b"left/out/"), more=part(b"sdir", b"")))
+    (tmp_path / "left/out/deep/.git").mkdir(parents=True)
+
+    assert list(embedded(tmp_path, tmp_path / ".git")) == [tmp_path / "left/out/deep/.git"]
 
 
 def test_a_repository_without_an_index_has_none(tmp_path: Path):

@@ -1,6 +1,7 @@
 """The box for commands: what it promises where it works, and what is said where it does not."""
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -119,15 +120,24 @@ def everything(folder: Path) -> set[str]:
 
 
 def test_a_command_in_the_box_leaves_nothing_of_the_box_behind(project: Path):
+    for name in (".idea", ".husky/_", ".direnv"):
+        (project / name).mkdir(parents=True)
+    (project / ".husky/_").rmdir()
     before = everything(project)
-    (project / ".vscode").mkdir()  # left behind by a box whose program was killed
+    program = (
+        "import os; from pathlib import Path; from mycode.permissions.sandbox import detect\n"
+        "detect('auto', Path.cwd()).wrap(('true',), '.'); os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", program], cwd=project, check=False)
+    left = everything(project) - before
 
     box = detect("auto", project, home=Path.home())
-    boxed_run(project, "true")
+    boxed_run(project, "echo x > .idea/tasks.xml")
     box.ended()
 
-    assert everything(project) - {".vscode"} == before
-    assert not box.active or not (project / ".vscode").exists()
+    assert {".vscode", ".github", ".github/workflows"} <= left or not box.active
+    assert everything(project) - {".idea/tasks.xml"} == before
+    assert not box.active or not (project / ".idea/tasks.xml").exists()
 
 
 @pytest.mark.parametrize(
@@ -280,6 +290,38 @@ def test_a_folder_without_a_repository_does_not_become_one_in_the_box():
     assert everything(folder) == {"a.txt"}
 
 
+@pytest.mark.parametrize("spoil", ["true", "rm .git/HEAD", "rm -r .git/refs", "mv .git/objects old"])
+def test_a_folder_is_not_taken_for_a_repository_whose_settings_came_from_the_box(spoil: str):
+    folder = Path.cwd() / "plain"
+    folder.mkdir()
+    if spoil != "true":
+        subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    if not detect("auto", folder).active:
+        pytest.skip("there is no box here")
+    settings = "[core]\nbare = false\nrepositoryformatversion = 0\nworktree = .\nfsmonitor = touch ran; false"
+
+    boxed_run(folder, f"{spoil}; mkdir objects refs; echo ref: refs/heads/main > HEAD; echo '{settings}' > config")
+    subprocess.run(["git", "status"], cwd=folder, check=False, capture_output=True)
+
+    assert not (folder / "ran").exists()
+    assert {"HEAD.held", "config", "objects", "refs"} <= everything(folder)
+
+
+def test_settings_of_a_repository_without_files_of_its_own_stay_as_they_are():
+    folder = Path.cwd() / "bare"
+    subprocess.run(["git", "init", "-q", "--bare", str(folder)], check=True)
+    (folder / "config").write_text("[core]\n")
+    if not detect("auto", folder).active:
+        pytest.skip("there is no box here")
+
+    boxed_run(folder, "echo x >> config; echo x > hooks/pre-receive; echo .. > commondir; echo ok > description")
+
+    assert (folder / "config").read_text() == "[core]\n"
+    assert not (folder / "hooks/pre-receive").exists()
+    assert not (folder / "commondir").exists()
+    assert (folder / "description").read_text() == "ok\n"
+
+
 def test_places_are_held_until_the_last_box_of_any_program_ends(project: Path):
     box = detect("auto", project, home=Path.home())
     other = detect("auto", project, home=Path.home())
@@ -307,6 +349,22 @@ def test_whichever_of_two_programs_ends_last_takes_the_places_away(tmp_path: Pat
     second.release()
 
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_place_that_somebody_fills_meanwhile_is_theirs_like_any_other_folder(tmp_path: Path):
+    place = tmp_path / ".vscode"
+    (tmp_path / "usual").mkdir()
+    held = Held()
+    held.hold([place], [])
+    (place / "settings.json").write_text("mine")
+    held.release()
+    mode = place.stat().st_mode
+    (place / "settings.json").unlink()
+    held.hold([place], [])
+    held.release()
+
+    assert mode == (tmp_path / "usual").stat().st_mode
+    assert place.is_dir()
 
 
 def test_a_home_that_is_the_workspace_keeps_what_its_shells_read(monkeypatch: pytest.MonkeyPatch):
