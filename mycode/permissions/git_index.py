@@ -16,7 +16,9 @@ def gitlinks(git: Path) -> tuple[str, ...] | None:
     """The names of such folders in the index of the repository `git` (its own folder); None where nobody can tell."""
     try:
         data = _bytes(git / "index")
-        wide = re.search(r"(?i)objectformat\s*=\s*\"?sha256", _bytes(git / "config").decode("utf-8", "replace"))
+        wide = re.search(
+            r"(?i)objectformat\s*=\s*\"?sha256", _bytes(_common(git) / "config").decode("utf-8", "replace")
+        )
         digest = 32 if wide else 20
         names, rest = _read(data, digest)
         while len(rest) >= 8 + digest:
@@ -39,7 +41,7 @@ def embedded(root: Path, git: Path, depth: int = 0) -> Iterator[Path]:
             if os.path.lexists(inner):
                 yield inner
                 if depth < _DEEPEST:
-                    yield from embedded(folder, _folder_of(inner), depth + 1)
+                    yield from embedded(folder, folder_of(inner), depth + 1)
 
 
 def _below(folder: Path) -> Iterator[Path]:
@@ -48,13 +50,18 @@ def _below(folder: Path) -> Iterator[Path]:
         yield Path(place)
 
 
-def _folder_of(git: Path) -> Path:
-    """The folder of a repository: its `.git`, or where the file of that name leads."""
+def folder_of(git: Path) -> Path:
+    """The folder of a repository: its `.git`, or where the file of that name leads; with no link on its way."""
     try:
         where = _bytes(git).partition(b"gitdir:")[2].strip()
-        return Path(os.path.realpath(git.parent / os.fsdecode(where))) if where else git
+        return Path(os.path.realpath(git.parent / os.fsdecode(where))) if where else Path(os.path.realpath(git))
     except ValueError:
         return git
+
+
+def _common(git: Path) -> Path:
+    """The folder with the settings, which linked worktrees share."""
+    return git / os.fsdecode(_bytes(git / "commondir").strip() or b".")
 
 
 @lru_cache(maxsize=2)  # it is asked for several times around each command, and some are large

@@ -34,6 +34,12 @@ def worktree_of(git: Path) -> Path | None:
     return Path(os.path.realpath(git / found[1])) if found and "\0" not in found[1] else None
 
 
+def linked_from(folder: Path) -> Path | None:
+    """The file by which the linked worktree whose own folder is `folder` leads to it."""
+    name = _text(folder / "gitdir").strip()
+    return Path(os.path.realpath(folder / name)) if name and "\0" not in name else None
+
+
 def _named(folder: Path) -> tuple[tuple[str, str], ...]:
     root = next((place for place in (folder, *folder.parents) if os.path.lexists(place / ".git")), None)
     if root is None:

@@ -12,11 +12,11 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from itertools import count
 from pathlib import Path
 
-from mycode.permissions.git_index import embedded, gitlinks
-from mycode.permissions.git_programs import git_hooks, git_programs, worktree_of
+from mycode.permissions.aside import lead_back, put_aside
+from mycode.permissions.git_index import embedded, folder_of, gitlinks
+from mycode.permissions.git_programs import git_hooks, git_programs, linked_from, worktree_of
 from mycode.permissions.places import Places, inside
 from mycode.permissions.protected import SHELL_FILES, protected
 
@@ -37,12 +37,11 @@ def kept(root: Path, home: Path) -> Iterator[str]:
     folders = (root, home) if root in home.parents else (root,)
     for path in (folder / entry for folder in folders for entry in _entries(folder)):
         entry = path.name
-        if entry == ".git" and path.is_dir():
-            if _empty(path):
-                yield str(path)
-            yield from _kept_of_git(path)
-            for inner in embedded(root, path):
-                yield from _kept_of_git(inner) if inner.is_dir() else (str(inner),)
+        if entry == ".git":
+            git = folder_of(path)
+            for inner in (path, *embedded(root, git)):
+                yield from _kept_of_git(folder_of(inner))
+                yield from (str(inner),) if inner.is_symlink() or not inner.is_dir() or _empty(inner) else ()
         elif entry in _BELOW:
             yield from (str(path / name) for name in _BELOW[entry] if (path / name).exists())
         elif protected(str(path), places, by_shell=True):
@@ -57,12 +56,9 @@ def absent(root: Path, home: Path) -> Iterator[Path]:
     places = [root / name for name in ABSENT]
     places += [home / name for name in SHELL_FILES] if home.is_dir() and inside(str(home), str(root)) else []
     yield from (path for path in places if not os.path.lexists(path) or _empty(path))
-    git = root / ".git"
-    if git.is_dir() and _entries(git):
-        inner = (place for place in embedded(root, git) if place.is_dir())
-        hooks = [place / "hooks" for place in (git, *_submodules(git), *inner)]
-        hooks += [Path(path) for path in git_hooks(root) if inside(path, str(root))]
-        yield from (path for path in hooks if path.parent.is_dir() and (not os.path.lexists(path) or _empty(path)))
+    hooks = [place / "hooks" for place in _repositories(root)]
+    hooks += [Path(path) for path in git_hooks(root) if inside(os.path.realpath(path), str(root))]
+    yield from (path for path in hooks if path.parent.is_dir() and (not os.path.lexists(path) or _empty(path)))
 
 
 def redirections(root: Path) -> Iterator[Path]:
@@ -73,26 +69,18 @@ def redirections(root: Path) -> Iterator[Path]:
     for path in git_programs(root):
         if path not in folders and inside(path, str(root)) and not os.path.lexists(path):
             yield Path(path)
-    git = Path(os.path.realpath(root / ".git"))
-    if git.is_dir() and inside(str(git), str(root)):
-        yield from (
-            place / name
-            for place in (git, *_submodules(git), *embedded(root, git))
-            for name in ("commondir", "config.worktree")
-            if not os.path.lexists(place / name)
-        )
-        for folder in _entries(git / "worktrees"):
-            if not os.path.lexists(settings := git / "worktrees" / folder / "config.worktree"):
-                yield settings
+    for place in _repositories(root):
+        for folder in (place, *(place / "worktrees" / name for name in _entries(place / "worktrees"))):
+            names = ("commondir", "config.worktree") if folder == place else ("config.worktree",)
+            yield from (folder / name for name in names if not os.path.lexists(folder / name))
 
 
 def unasked(root: Path) -> frozenset[Path]:
     """Repositories inside that of `root`, into which git looks; the index where it cannot be told which these are."""
-    git = Path(os.path.realpath(root / ".git"))
-    if not git.is_dir() or not inside(str(git), str(root)):
-        return frozenset()
-    unclear = gitlinks(git) is None
-    return frozenset([git / "index"] if unclear else embedded(root, git))
+    git = folder_of(root / ".git")
+    if gitlinks(git) is None:
+        return frozenset([git / "index"] if inside(str(git), str(root)) else ())
+    return frozenset(embedded(root, git))
 
 
 def links(root: Path, paths: Iterable[Path]) -> frozenset[Path]:
@@ -140,20 +128,24 @@ class Held:
         """One box has ended; after the last one nothing is left of the places that nobody else holds."""
         with self._lock:
             self._boxes = max(0, self._boxes - 1)
-            if self._boxes:
-                return
             for path, (target, folder) in sorted(self._links.items()):
-                _lead_back(path, target, folder)
+                lead_back(path, target, folder)
+            if self._boxes:  # it may go on for hours in the background
+                self._put_aside()
+                return
             above = {path.parent for path in self._handles if path.parent.name == ".github"}
             self._give_back()
             for path in above:
                 self._take(path)  # another program may have made it and left it to us
             self._give_back()
-            for path in (*self._forbidden, *(path for path in self._found() if path not in self._known)):
-                _put_aside(path, str(path.parent))
+            self._put_aside()
             self._links.clear()
             self._forbidden.clear()
             self._found, self._known = tuple, frozenset()
+
+    def _put_aside(self) -> None:
+        for path in (*self._forbidden, *(path for path in self._found() if path not in self._known)):
+            put_aside(path, str(path.parent))
 
     def _give_back(self) -> None:
         for path, handle in sorted(self._handles.items(), reverse=True):
@@ -214,27 +206,6 @@ def _lock(folder: int) -> None:
     return None
 
 
-def _put_aside(path: Path, folder: str) -> None:
-    """Gives what is at the path, if anything, a name that nobody acts on; nothing where another `folder` is now."""
-    aside = (path.with_name(f"{path.name}.held{number or ''}") for number in count())
-    try:
-        if os.path.realpath(path.parent) == folder:
-            path.rename(next(name for name in aside if not os.path.lexists(name)))
-    except OSError:
-        pass  # it is not there, as it should be
-
-
-def _lead_back(path: Path, target: Path, folder: str) -> None:
-    """The link leads to `target` again, whatever became of it."""
-    try:
-        if os.path.realpath(path.parent) != folder or (path.is_symlink() and path.readlink() == target):
-            return
-        _put_aside(path, folder)
-        path.symlink_to(target)
-    except OSError:
-        pass  # its folder is gone or read-only
-
-
 def _give_back(path: Path, handle: int) -> None:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -258,10 +229,20 @@ def _kept_of_git(git: Path) -> Iterator[str]:
         for name in ("commondir", "gitdir", "config.worktree"):
             if os.path.lexists(path := git / "worktrees" / folder / name):
                 yield str(path)
+        if (leading := linked_from(git / "worktrees" / folder)) is not None:
+            yield str(leading)
     for path in _submodules(git):
         yield from (str(path / part) for part in _IN_GIT if os.path.lexists(path / part))
         if (files := worktree_of(path)) is not None:
             yield str(files / ".git")
+
+
+def _repositories(root: Path) -> list[Path]:
+    """The folders below `root` of its repository, of its submodules and of the repositories inside."""
+    git = folder_of(root / ".git")
+    folders = [git, *_submodules(git), *(folder_of(inner) for inner in embedded(root, git))]
+    real = (Path(os.path.realpath(folder)) for folder in folders if folder.is_dir() and _entries(folder))
+    return [folder for folder in dict.fromkeys(real) if root in folder.parents]
 
 
 def _submodules(git: Path) -> Iterator[Path]:

@@ -257,6 +257,65 @@ def test_a_repository_put_inside_another_in_the_box_is_not_looked_into(version: 
     assert (other / ".git").exists()
 
 
+@pytest.mark.parametrize(
+    ("where", "command"),
+    [
+        ("inner", "git config -f store/config core.fsmonitor 'touch ran; false'"),
+        ("inner", "mv store old; cp -r old store; git config -f store/config core.fsmonitor 'touch ran; false'"),
+        ("tree", "rm tree/.git; git init -q tree; git config -f tree/.git/config core.fsmonitor 'touch ran; false'"),
+        ("apart", "git config -f own/config core.fsmonitor 'touch ran; false'"),
+    ],
+)
+def test_repositories_whose_own_folder_is_elsewhere_in_the_workspace_keep_their_settings(where: str, command: str):
+    outer = Path.cwd() / "outer"
+    for folder in (outer, outer / "inner"):
+        subprocess.run(["git", "init", "-q", str(folder)], check=True)
+        subprocess.run([*GIT, "commit", "-q", "--allow-empty", "-m", "x"], cwd=folder, check=True)
+    (outer / "inner/.git").rename(outer / "store")
+    (outer / "inner/.git").write_text("gitdir: ../store\n")
+    subprocess.run(["git", "add", "inner"], cwd=outer, check=True, capture_output=True)
+    subprocess.run(["git", "worktree", "add", "-q", "tree"], cwd=outer, check=True, capture_output=True)
+    if where == "apart":
+        (outer / ".git").rename(outer / "own")
+        (outer / ".git").write_text("gitdir: own\n")
+    if not detect("auto", outer).active:
+        pytest.skip("there is no box here")
+
+    boxed_run(outer, command)
+    for folder in (outer, outer / "inner", outer / "tree"):
+        subprocess.run(["git", "status"], cwd=folder, check=False, capture_output=True)
+
+    assert list(outer.rglob("ran")) == []
+
+
+def test_what_is_put_aside_does_not_wait_for_a_command_in_the_background(project: Path):
+    box = detect("auto", project, home=Path.home())
+    if not box.active:
+        pytest.skip("there is no box here")
+    box.wrap(("true",), str(project))
+
+    subprocess.run(box.wrap(("sh", "-c", "echo x > HEAD"), str(project)), check=True)
+    box.ended()
+    left = everything(project)
+    box.ended()
+
+    assert {"HEAD", "HEAD.held", ".mycode"} & left == {"HEAD.held", ".mycode"}
+
+
+def test_what_lies_behind_a_link_outside_is_not_put_aside(tmp_path: Path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "work/there").mkdir(parents=True)
+    held = Held()
+    held.hold([], [tmp_path / "work/there/config"])
+    (tmp_path / "work/there").rmdir()
+    (tmp_path / "work/there").symlink_to(tmp_path / "mine")
+    (tmp_path / "mine/config").write_text("mine")
+
+    held.release()
+
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["config"]
+
+
 def test_a_place_that_could_not_be_held_is_put_aside_when_the_command_has_ended(tmp_path: Path):
     held = Held()
     (tmp_path / "full").write_text("no folder can be made below a file, as on a full disk")
