@@ -76,6 +76,9 @@ class Terminal:
         self.child.send(f"\x1b[200~{text}\x1b[201~")
 
     def resize(self, columns: int, rows: int) -> None:
+        """Gives it another size; rows that no longer fit go from its top to the scrollback, as terminals do."""
+        for y in range(self.screen.lines - rows):
+            self.screen.history.top.append(self.screen.buffer[y])
         self.screen.resize(rows, columns)
         self.child.setwinsize(rows, columns)
 
