@@ -140,6 +140,7 @@ _FOLDERS = {
     **dict.fromkeys(
         _words(
             ".windsurf .roo .kiro .amazonq .opencode .qwen .factory .trae .clinerules .junie .augment .crush .goose"
+            " .openhands .kilocode .cline .amp"
         ),
         "it steers another agent",
     ),
@@ -171,6 +172,7 @@ _ENVIRONMENTS = frozenset({".venv", "venv", ".tox", ".nox", "site-packages", "di
 _PAIRS = {
     (".github", "workflows"): "a build server runs it",
     (".github", "actions"): "a build server runs it",
+    (".github", "hooks"): "it steers another agent",
     (".gitea", "workflows"): "a build server runs it",
     (".forgejo", "workflows"): "a build server runs it",
     ("node_modules", ".bin"): "programs are started from there",

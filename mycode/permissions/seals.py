@@ -23,12 +23,17 @@ from mycode.permissions.protected import SHELL_FILES, protected
 # Acted on by editors, shells and agents without anybody starting them; no other program minds an empty folder there.
 ABSENT = (
     *(".git", ".mycode", ".vscode", ".idea", ".husky", ".githooks", ".github/workflows", ".claude", ".cursor"),
-    *(".codex", ".gemini", ".devcontainer", ".direnv", ".envrc", ".mcp.json"),
+    *(".codex", ".gemini", ".devcontainer", ".direnv", ".envrc", ".mcp.json", ".github/hooks", ".opencode", ".kiro"),
+    *(".windsurf", ".qwen", ".openhands"),
 )
 _IN_GIT = ("config", "config.worktree", "hooks", "commondir")
 # Tells an empty folder of ours, also one left behind, from anybody else's: it has it from the moment it is made.
 _OURS = stat.S_ISVTX
-_BELOW = {".github": ("workflows", "actions"), ".yarn": ("plugins", "releases"), ".config": ("git", "fish", "systemd")}
+_BELOW = {
+    ".github": ("workflows", "actions", "hooks"),
+    ".yarn": ("plugins", "releases"),
+    ".config": ("git", "fish", "systemd"),
+}
 
 
 def kept(root: Path, home: Path) -> Iterator[str]:

@@ -148,6 +148,8 @@ def test_a_command_in_the_box_leaves_nothing_of_the_box_behind(project: Path):
         "echo x > .envrc",
         "echo x > .mcp.json",
         "mkdir -p .claude && echo x > .claude/settings.json",
+        "mkdir -p .opencode/plugin && echo x > .opencode/plugin/start.ts",
+        "mkdir -p .github/hooks && echo x > .github/hooks/start.json",
         "rm -rf .husky; mkdir -p .husky && echo x > .husky/pre-push",
         "echo x > .git/hooks/post-commit",
         "echo ../elsewhere > .git/commondir",
