@@ -14,6 +14,7 @@ from mycode.permissions.carriers import CARRIERS, SHELLS, carried, does_as_told,
 from mycode.permissions.ground import Ground
 from mycode.permissions.hard_stops import (
     SPOKEN,
+    deletes_inline,
     hard_stop,
     moved,
     names_everything,
@@ -69,6 +70,11 @@ def judge_command(
     """The verdict over a command text, part by part; a rule is offered when exactly one part asks."""
     variables = {"HOME": places.home, "PWD": places.start, "OLDPWD": places.start}
     script = parse(text, variables=variables)
+    if script.unclear and "<>" in text:
+        # A file opened for both is not read by the parser: it counts as one that is written.
+        script = structs.replace(
+            script, parts=(*script.parts, *parse(text.replace("<>", ">"), variables=variables).parts)
+        )
     try:
         words = sum(len(part.words) + len(part.redirects) for part in script.parts)
         if len(script.parts) > _MOST_JUDGED or words > _MOST_WORDS:
@@ -125,6 +131,8 @@ def _stops_as_a_whole(text: str, script: Script, folders: list[tuple[str, ...]],
                 ):
                     return stop
     every = [(one, where) for part, where in zip(script.parts, folders, strict=True) for one in (part, unwrapped(part))]
+    if any(deletes_inline(one, text) for part in script.parts for one in (part, unwrapped(part))):
+        return "it would remove the root of the file system, your home folder or the project"
     removing = {
         how
         for part, _ in every
@@ -133,7 +141,11 @@ def _stops_as_a_whole(text: str, script: Script, folders: list[tuple[str, ...]],
     }
     if not removing:
         return None
+    # A function removes what it is given.
+    own = {name for found in re.findall(r"([\w-]{1,60})\s{0,9}\(\)|\bfunction\s+([\w-]{1,60})", text) for name in found}
     for part, where in every:
+        if part.program in own and len(part.words) > 1:
+            part = structs.replace(part, words=(Word("echo", "echo"), *part.words[1:]))
         for cwd in where[:_MOST_FOLDERS]:
             if (stop := names_everything(part, places, cwd, look)) is not None:
                 return stop
@@ -289,8 +301,14 @@ def _below_forbidden(part: Part, looks: Use, cwd: str, scene: _Scene) -> str | N
     # Two of the programs read what is hidden, or not theirs, only when told.
     told = r"--hidden|--unrestricted|-\w*[u.]\w*|--no-index|--untracked"
     hidden = part.program not in {"rg", "git"} or any(re.fullmatch(told, word.best) for word in part.words)
+    hidden = hidden or any(word.best.rpartition("/")[2].startswith(".") for word in looks.sought)
+    if looks.folder is not None:
+        cwd = absolute(looks.folder.best, cwd, scene.places.home)
     for word in looks.deep:
         folder = absolute(word.best, cwd, scene.places.home)
+        if part.program == "git" and scene.look(folder).kind not in {"file", "folder"}:
+            # A revision, a pattern, or a name with signs in front: all of the repository may be meant.
+            folder = _repository(cwd, scene)
         found = scene.ground.files(folder)
         if found is None:
             return f"{word.best} holds more than can be looked at, and rules forbid to read some files."
@@ -305,6 +323,8 @@ def _below_forbidden(part: Part, looks: Use, cwd: str, scene: _Scene) -> str | N
 def _left_out(name: str, part: Part, looks: Use) -> bool:
     """Whether the options of a search surely leave this file out; where they could contradict each other, none does."""
     wanted = [word.best for word in looks.sought if not word.best.startswith("!")]
+    if part.program == "git":
+        return bool(wanted) and all(re.fullmatch(r"\*\.\w+", one) and not name.endswith(one[1:]) for one in wanted)
     if wanted:
         patterns = [pattern.rpartition("/")[2].casefold() for pattern in wanted]
         plain = not any(char in "".join(patterns) for char in "{}\\!")
@@ -348,6 +368,15 @@ def _touched(command: Part, rule: Rule, cwd: str, scene: _Scene) -> Iterator[str
         words += [word for word in command.words[1:] if not word.best.startswith(("--exclude=", "--exclude-dir="))]
     for word in dict.fromkeys(words):
         yield from _paths(word, cwd, scene)
+        if command.program == "git" and ":" in word.best and not re.match(r":(?:/?[!^]|\([^)]*exclude)", word.best):
+            # Behind a revision, and behind some signs, names begin at the top of the repository.
+            named = re.sub(r"^\([^)]*\)", "", word.best.rpartition(":")[2]).lstrip("/!^")
+            yield from _paths(Word(named, named), _repository(cwd, scene), scene)
+
+
+def _repository(cwd: str, scene: _Scene) -> str:
+    found = scene.ground.repository(cwd)
+    return found.root if found is not None else scene.places.start
 
 
 def _paths(word: Word, cwd: str, scene: _Scene) -> Iterator[str]:
@@ -390,12 +419,19 @@ def _own_home(piece: str, home: str) -> str:
 def _with_matches(part: Part, cwd: str, scene: _Scene) -> Part:
     """The part with the names that its patterns stand for at the end."""
     home = scene.places.home
-    found = [
-        path
+    patterns = [
+        absolute(word.best, glob.escape(cwd), glob.escape(home))
         for word in part.words[1:]
         if (word.glob or word.value is None) and re.search(r"[*?\[]", word.best)
-        for path in (scene.ground.matches(absolute(word.best, glob.escape(cwd), glob.escape(home))) or ())[:200]
     ]
+    stand_for = [scene.ground.matches(pattern) or () for pattern in patterns]
+    found = [path for paths in stand_for for path in paths[:200]]
+    # Patterns that together take all there is in a folder are as good as a star.
+    together = {path for paths in stand_for for path in paths}
+    for folder in dict.fromkeys(pattern.rpartition("/")[0] for pattern in patterns):
+        every = scene.ground.matches(f"{folder}/*") or ()
+        if len(every) > 1 and together.issuperset(every):
+            found.append(f"{every[0].rpartition('/')[0]}/*")
     if not found or part.program.rpartition("/")[2] not in {
         "rm",
         "mv",
@@ -486,10 +522,7 @@ def _against_looking(part: Part, inner: Part, looks: Use, cwd: str, scene: _Scen
     if looks.steered and (why := _steered(inner.program, looks.steered, cwd, scene)) is not None:
         return why
     for word in looks.sought:
-        named = word.best.rpartition("/")[2]
-        if not word.best.startswith("!") and (
-            secret(f"/{named}", scene.places) or (named.startswith(".") and secret_under(named))
-        ):
+        if not word.best.startswith("!") and _aimed_at_secrets(word.best, looks, cwd, scene):
             return f"{word.best} names files that may hold secrets."
     for word in looks.follows:
         leads = scene.ground.links(absolute(word.best, cwd, scene.places.home))
@@ -502,6 +535,23 @@ def _against_looking(part: Part, inner: Part, looks: Use, cwd: str, scene: _Scen
         if (why := _against_path(word, cwd, scene, shown=shown)) is not None:
             return why
     return None
+
+
+def _aimed_at_secrets(text: str, looks: Use, cwd: str, scene: _Scene) -> bool:
+    """Whether a pattern for the files of a search names one with secrets, or on disk nothing but such."""
+    for pattern in braces_opened(text):
+        named = pattern.rpartition("/")[2].casefold()
+        if secret(f"/{named}", scene.places) or (named.startswith(".") and secret_under(named)):
+            return True
+        below = [
+            path
+            for word in looks.deep
+            for path in scene.ground.files(absolute(word.best, cwd, scene.places.home)) or ()
+            if fnmatch(path.rpartition("/")[2].casefold(), named)
+        ]
+        if below and all(secret(path, scene.places) for path in below):
+            return True
+    return False
 
 
 def _against_git(cwd: str, scene: _Scene) -> str | None:

@@ -19,7 +19,7 @@ _INTERPRETER = re.compile(r"(?:python|pypy|ruby|perl|node|php|lua|deno|bun|awk|g
 _INLINE_REMOVAL = re.compile(
     r"rm\s+-\w*[rR]\w*\s+[\"']?(?:/|~|\$HOME)[\"'/*\s;)]"
     r"|(?:rmtree|rmSync|rmdir|rm_rf|remove_tree)\w*\(\s*(?:[\w.]*(?:expanduser|abspath|realpath|Path|resolve)\(\s*)?"
-    r"(?:[\"'](?:(?:/|~)[\"'/*]|\.{1,2}/?[\"'])|(?:[\w.]*Path\.home|os\.getcwd|os\.homedir|process\.cwd|Dir\.(?:pwd|home))\b)"
+    r"(?:[\"'](?:(?:/|~)[\"'/*]|\.{1,2}/?[\"'])|(?:[\w.]*Path\.(?:home|cwd)|os\.getcwd|os\.homedir|process\.cwd|Dir\.(?:pwd|home))\b)"
 )
 # Begins where a word begins: tried at each letter of a long word it would take hours.
 _FUNCTION = re.compile(r"([^\s(){};|&]{1,100})\s{0,9}\(\)\s{0,9}[{(]([^}]{0,1000})")
@@ -31,7 +31,9 @@ def hard_stop(part: Part, places: Places, cwd: str, look: Look = unseen) -> str 
     name = part.program.rpartition("/")[2]
     values = [word.best for word in part.words[1:]]
     for redirect in part.redirects:
-        target = redirect.target.best if redirect.writes and redirect.target is not None else ""
+        if not redirect.writes or redirect.target is None or not redirect.target.best:
+            continue
+        target = absolute(redirect.target.best, cwd, places.home)
         if _DEVICE.match(target) and not target.startswith(("/dev/tcp/", "/dev/udp/")):
             return f"it writes to the device {target}"
         if target == _TRIGGER:
@@ -44,13 +46,17 @@ def hard_stop(part: Part, places: Places, cwd: str, look: Look = unseen) -> str 
         return f"{name} stops the machine"
     if name in {"systemctl", "loginctl"} and {"poweroff", "reboot", "halt", "kexec"} & set(values):
         return f"{name} stops the machine"
-    if name == "dd" and any(value.startswith("of=") and _DEVICE.match(value[3:]) for value in values):
+    if name == "dd" and any(
+        value.startswith("of=") and _DEVICE.match(absolute(value[3:], cwd, places.home)) for value in values
+    ):
         return "dd writes to a device"
-    if name in {"cp", "tee", "shred", "mv", "truncate", "install"} and any(_DEVICE.match(value) for value in values):
+    if name in {"cp", "tee", "shred", "mv", "truncate", "install"} and any(
+        _DEVICE.match(absolute(value, cwd, places.home)) for value in values
+    ):
         return f"{name} writes to a device"
     if _ends_all(name, values):
         return "it ends every process"
-    if name == "crontab" and "-r" in values:
+    if name == "crontab" and any(re.fullmatch(r"-[a-z]*r[a-z]*", value) for value in values):
         return "it removes all scheduled jobs"
     if _INTERPRETER.fullmatch(name) and any(_INLINE_REMOVAL.search(value) for value in values):
         return "it would remove the root of the file system or your home folder"
@@ -74,7 +80,12 @@ def hard_stop(part: Part, places: Places, cwd: str, look: Look = unseen) -> str 
     if name in {"shred", "truncate"}:
         return _first(targets, places, look, "it would destroy {}", own=True)
     if name == "mv":
-        return _first(targets[: max(1, len(targets) - 1)], places, look, "it would move away {}", own=True)
+        to = [at for at, word in enumerate(part.words) if word.best in {"-t", "--target-directory"}]
+        if to:
+            targets = [word for at, word in enumerate(part.words[1:], 1) if at not in (to[0], to[0] + 1)]
+        elif not any(word.best.startswith(("-t", "--target-directory=")) for word in part.words):
+            targets = targets[: max(1, len(targets) - 1)]
+        return _first(targets, places, look, "it would move away {}", own=True)
     if name in {"chmod", "chown", "chgrp", "setfacl", "chattr", "chcon"} and recursive:
         return _first(targets[1:] or targets, places, look, "it would change all rights below {}", own=False)
     if name == "find":
@@ -84,6 +95,13 @@ def hard_stop(part: Part, places: Places, cwd: str, look: Look = unseen) -> str 
     if name == "rsync" and any(value.startswith(("--del", "--remove-source")) for value in values):
         return _first(targets, places, look, "it would delete in {}", own=True)
     return None
+
+
+def deletes_inline(part: Part, text: str) -> bool:
+    """Whether the part is an interpreter and the text, which it may be given as its input, removes everything."""
+    return (
+        _INTERPRETER.fullmatch(part.program.rpartition("/")[2]) is not None and _INLINE_REMOVAL.search(text) is not None
+    )
 
 
 def _ends_all(name: str, values: list[str]) -> bool:
@@ -114,6 +132,7 @@ def removes_named(part: Part, text: str) -> str | None:
         one for words in re.findall(r"\b(?:read|mapfile|readarray)\b([^;|&\n<]{0,200})", text) for one in words.split()
     }
     listed = set(re.findall(r"\bfor\s+(\w+)\s+in\b[^;\n]{0,500}?(?:\$\(|`)", text))
+    listed |= set(re.findall(r"\b(\w{1,100})=\"?(?:\$\(|`)\s*(?:ls|find|fd|pwd|echo|printf|realpath|readlink)\b", text))
     for target in targets:
         names = set(re.findall(r"\$\{?(\w+|[@*])", target))
         if names & read and _recursive(part):
@@ -137,7 +156,7 @@ def names_everything(part: Part, places: Places, cwd: str, look: Look = unseen) 
     targets = [word for word in part.words[1:] if not word.best.startswith("-")]
     if name in {"ls", "pwd"} and not targets:
         targets = [Word(".", ".")]
-    if name in {"ls", "pwd", "echo", "printf"}:
+    if name in {"ls", "pwd", "echo", "printf", "set", "realpath", "readlink"}:
         return _first(targets, places, look, "it would remove {}", own=True)
     return None
 
@@ -241,7 +260,7 @@ def _find(part: Part, places: Places, look: Look) -> str | None:
         if (word.best.startswith("-") and word.best not in {"-H", "-L", "-P"}) or word.best in {"!", "("}:
             break
         starts.append(word)
-    return _first(starts, places, look, "it would delete in {}", own=not _chooses(values))
+    return _first(starts or [Word(".", ".")], places, look, "it would delete in {}", own=not _chooses(values))
 
 
 def _chooses(values: list[str]) -> bool:
@@ -249,7 +268,7 @@ def _chooses(values: list[str]) -> bool:
     return any(
         re.fullmatch(r"-(?:i?name|i?path|i?regex|size|mtime|mmin|newer\w*|empty|i?wholename|user|atime|ctime)", value)
         and values[at - 1] not in {"!", "-not"}
-        and not re.fullmatch(r"[.*/]*", "".join(values[at + 1 : at + 2]) or "x")
+        and not re.fullmatch(r"[.*/?]*|\+0\w?", "".join(values[at + 1 : at + 2]) or "x")
         for at, value in enumerate(values)
     )
 

@@ -30,7 +30,8 @@ def _git(words: Sequence[Word]) -> Use | None:
         return found and structs.replace(found, folder=folder, names=(*found.names, folder))
     if [word.value for word in rest] in (["--version"], ["version"]):
         return Use()
-    table = GIT.get(rest[0].value or "") if rest and not rest[0].glob else None
+    name = (rest[0].value or "") if rest and not rest[0].glob else ""
+    table = GIT.get(name)
     if table is None:
         return None
     spec, rest = read_spec(table), rest[1:]
@@ -50,10 +51,13 @@ def _git(words: Sequence[Word]) -> Use | None:
                 for at in range(len(value))
                 if value[at] == ":"
             ]
-            return Use((*found.shows, *(one for one in behind if one.value)), given=found.given)
+            deep, sought = _many(found.shows) if name in _SHOWING else ((), ())
+            shows = (*found.shows, *(one for one in behind if one.value))
+            return Use(shows, given=found.given, deep=deep, sought=sought)
         case "pattern":
             found = use(spec, rest)
-            return found and structs.replace(found, deep=found.shows or (Word(".", "."),))
+            deep = found.shows if found else ()
+            return found and structs.replace(found, deep=deep or (Word(".", "."),), sought=_many(deep)[1])
         case "listing":
             found = use(Spec(spec.short, spec.long, "text", 1000, spec.numbers), rest)
             options = values[: values.index("--")] if "--" in values else values
@@ -101,6 +105,16 @@ def _git(words: Sequence[Word]) -> Use | None:
             return found if found is not None and len(plain) == 1 and harmless and (reads or len(values) == 1) else None
         case _:
             return use(spec, rest)
+
+
+_SHOWING = frozenset(_words("diff log show whatchanged diff-tree diff-files diff-index"))
+
+
+def _many(words: Sequence[Word]) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
+    """Those of git's names that may stand for many files, and these without the signs in front of some."""
+    many = tuple(word for word in words if re.search(r"^:[^\d]|[*?\[]", word.value or "") and not word.glob)
+    bare = (re.sub(r"^:(?:\([^)]*\)|[/!^]+:?)?", "", word.value or "") for word in many)
+    return many, tuple(Word(text, text) for text in bare)
 
 
 _FIND_TESTS = frozenset(

@@ -9,7 +9,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 _GREP = (
-    "-abcEFGhHiIlLnoqrRsTUvVwxyzZP -ABCdDem: -f@ --basic-regexp --extended-regexp"
+    "-abcEFGhHiIlLnoqrRsTUvVwxyzZP -ABCem: -f@ --basic-regexp --extended-regexp"
     " --fixed-strings --perl-regexp --regexp="
     " --file@ --ignore-case --no-ignore-case --invert-match --word-regexp --line-regexp --count --color? --colour?"
     " --files-with-matches --files-without-match --max-count= --only-matching --quiet --silent --no-messages"
@@ -236,7 +236,7 @@ _VERSIONED = frozenset(
         " npm pnpm yarn bun deno tsc eslint prettier cargo rustc rustup gcc g++ clang clang++ cc make cmake"
         " ninja meson ruby gem bundle perl php composer docker podman git gh bash zsh sh jq rg fd curl wget"
         " tar gzip unzip sqlite3 psql mysql redis-cli kubectl helm terraform ghc stack swift kotlin scala sbt"
-        " gradle mvn dotnet R julia lua luajit erl elixir ocaml opam zig nim crystal dart flutter ssh vim nvim"
+        " gradle mvn dotnet R julia lua luajit elixir ocaml opam zig nim crystal dart flutter ssh vim nvim"
         " emacs tmux rsync openssl ffmpeg pandoc pre-commit hyperfine tree grep sed awk gawk find ls"
     )
 )
@@ -278,6 +278,7 @@ STEERED: dict[str, tuple[str, ...]] = {
     "terraform": (".terraform", "*.tf"),
     "tox": ("toxfile.py", "tox.ini", "pyproject.toml", "setup.cfg"),
     "nox": ("noxfile.py",),
+    "flake8": (".flake8", "tox.ini", "setup.cfg"),
     "poetry": ("poetry.toml", "pyproject.toml"),
     "pdm": (".pdm-plugins", "pdm.toml", "pyproject.toml"),
     "hatch": ("hatch.toml", "pyproject.toml"),

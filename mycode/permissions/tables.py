@@ -33,19 +33,18 @@ def read_only(part: Part) -> Use | None:
         # The tools of binutils take more words from a file `@name`.
         return None
     places = found.shows or (Word(".", "."),)
-    if name == "rg" or found.given & _RECURSIVE.get(name, frozenset()):
+    if name in {"rg", "diff"} or found.given & _RECURSIVE.get(name, frozenset()):
         found = structs.replace(found, deep=places)
-    return structs.replace(found, follows=places) if found.given & _FOLLOWING.get(name, frozenset()) else found
+    follows = name == "diff" or found.given & _FOLLOWING.get(name, frozenset())
+    return structs.replace(found, follows=places) if follows else found
 
 
-# Options by which a program shows what is in all files of a folder.
-_RECURSIVE: dict[str, frozenset[str]] = {
-    **dict.fromkeys(("grep", "egrep", "fgrep"), frozenset({"-r", "--recursive", "-R", "--dereference-recursive"})),
-    "diff": frozenset({"-r", "--recursive"}),
-}
+# Options by which a program shows what is in all files of a folder; `rg` and `diff` need none for that.
+_RECURSIVE: dict[str, frozenset[str]] = dict.fromkeys(
+    ("grep", "egrep", "fgrep"), frozenset({"-r", "--recursive", "-R", "--dereference-recursive"})
+)
 # Options by which a program goes through a folder and reads what links in it lead to.
 _FOLLOWING: dict[str, frozenset[str]] = {
     **dict.fromkeys(("grep", "egrep", "fgrep"), frozenset({"-R", "--dereference-recursive"})),
     "rg": frozenset({"-L", "--follow"}),
-    "diff": frozenset({"-r", "--recursive"}),
 }
