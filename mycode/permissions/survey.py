@@ -67,7 +67,7 @@ def _repository(folder: str) -> Repository | None:
     start = Path(os.path.realpath(folder))
     for place in (start, *start.parents):
         if os.path.lexists(place / ".git"):
-            return Repository(str(place), _runs(place))
+            return Repository(str(place), _runs(place) or _passed_over(place))
         if (place / "HEAD").is_file() and (place / "objects").is_dir():
             return Repository(str(place), "its settings lie among the files, as in a bare repository")
     return None
@@ -96,6 +96,16 @@ def _runs(root: Path, depth: int = 0) -> str | None:
         if (named := _runs(root / inner, depth + 1)) is not None:
             return named
     return None
+
+
+def _passed_over(root: Path) -> str | None:
+    """Why git may take no notice of this `.git`, and take another repository in or above its folder."""
+    git = _folder_of(root) or root
+    common = git / (_text(git / "commondir").strip() or ".")
+    whole = (common / "objects").is_dir() and (common / "refs").is_dir()
+    if whole and re.match(r"ref:\s*refs/|[0-9a-f]{40}", _text(git / "HEAD")):
+        return None
+    return "git may take another repository than this .git, which is not whole"
 
 
 def _folder_of(root: Path) -> Path | None:

@@ -156,6 +156,19 @@ def test_repositories_in_a_folder_of_which_nothing_is_checked_out_are_found(tmp_
     assert list(embedded(tmp_path, tmp_path / ".git")) == [tmp_path / "left/out/deep/.git"]
 
 
+@pytest.mark.parametrize("missing", ["HEAD", "objects", "refs"])
+def test_a_repository_that_git_would_pass_over_for_another_is_told(tmp_path: Path, missing: str):
+    git(tmp_path, "init", "-q")
+    before = on_disk().repository(str(tmp_path))
+    (tmp_path / ".git" / missing).rename(tmp_path / missing)
+
+    said = on_disk().repository(str(tmp_path))
+
+    assert before is not None
+    assert said is not None
+    assert (before.runs, said.runs) == (None, "git may take another repository than this .git, which is not whole")
+
+
 def test_a_repository_without_an_index_has_none(tmp_path: Path):
     (tmp_path / "w").mkdir()
     git(tmp_path / "w", "init", "-q")
