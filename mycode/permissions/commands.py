@@ -121,7 +121,9 @@ def _judge_script(text: str, scene: _Scene) -> Verdict:
 def _stops_as_a_whole(text: str, script: Script, folders: list[tuple[str, ...]], scene: _Scene) -> str | None:
     """What cannot be undone and is seen only when the parts are read together."""
     places, look = scene.places, scene.look
-    if any(takes_text(one) for part in script.parts for one in (part, unwrapped(part))):
+    # The parser takes what stands behind some conditions for a part of them.
+    misread = "[[" in text or "it cannot be parsed" in script.unclear
+    if misread or any(takes_text(one) for part in script.parts for one in (part, unwrapped(part))):
         for piece in pieces(text):
             for at, first in enumerate(piece.words):
                 name = first.best.lstrip("!@-+:")

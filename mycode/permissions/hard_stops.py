@@ -18,6 +18,7 @@ _STOPPERS = frozenset({"shutdown", "reboot", "halt", "poweroff", "telinit"})
 _INTERPRETER = re.compile(r"(?:python|pypy|ruby|perl|node|php|lua|deno|bun|awk|gawk)[\d.]*")
 _INLINE_REMOVAL = re.compile(
     r"rm\s+-\w*[rR]\w*\s+[\"']?(?:/|~|\$HOME)[\"'/*\s;)]"
+    r"|[\"']rm[\"']\s{0,9},\s{0,9}[\"']-\w*[rR]\w*[\"']\s{0,9},\s{0,9}[\"'](?:/|~)[\"'/*]"
     r"|(?:rmtree|rmSync|rmdir|rm_rf|remove_tree)\w*\(\s*(?:[\w.]*(?:expanduser|abspath|realpath|Path|resolve)\(\s*)?"
     r"(?:[\"'](?:(?:/|~)[\"'/*]|\.{1,2}/?[\"'])|(?:[\w.]*Path\.(?:home|cwd)|os\.getcwd|os\.homedir|process\.cwd|Dir\.(?:pwd|home))\b)"
 )
@@ -38,13 +39,15 @@ def hard_stop(part: Part, places: Places, cwd: str, look: Look = unseen) -> str 
             return f"it writes to the device {target}"
         if target == _TRIGGER:
             return "it can stop the machine"
-    if name == "tee" and _TRIGGER in values:
+    if name == "tee" and _TRIGGER in {absolute(value, cwd, places.home) for value in values}:
         return "it can stop the machine"
     if _ERASERS.fullmatch(name):
         return f"{name} can erase a whole disk"
     if name in _STOPPERS or (name == "init" and values[:1] in (["0"], ["6"])):
         return f"{name} stops the machine"
-    if name in {"systemctl", "loginctl"} and {"poweroff", "reboot", "halt", "kexec"} & set(values):
+    if name in {"systemctl", "loginctl"} and {"poweroff", "reboot", "halt", "kexec"} & {
+        value.removesuffix(".target") for value in values
+    }:
         return f"{name} stops the machine"
     if name == "dd" and any(
         value.startswith("of=") and _DEVICE.match(absolute(value[3:], cwd, places.home)) for value in values
@@ -80,7 +83,7 @@ def hard_stop(part: Part, places: Places, cwd: str, look: Look = unseen) -> str 
     if name in {"shred", "truncate"}:
         return _first(targets, places, look, "it would destroy {}", own=True)
     if name == "mv":
-        to = [at for at, word in enumerate(part.words) if word.best in {"-t", "--target-directory"}]
+        to = [at for at, word in enumerate(part.words) if re.fullmatch(r"-[a-zA-Z]*t|--target-directory", word.best)]
         if to:
             targets = [word for at, word in enumerate(part.words[1:], 1) if at not in (to[0], to[0] + 1)]
         elif not any(word.best.startswith(("-t", "--target-directory=")) for word in part.words):
@@ -260,7 +263,8 @@ def _find(part: Part, places: Places, look: Look) -> str | None:
         if (word.best.startswith("-") and word.best not in {"-H", "-L", "-P"}) or word.best in {"!", "("}:
             break
         starts.append(word)
-    return _first(starts or [Word(".", ".")], places, look, "it would delete in {}", own=not _chooses(values))
+    starts = [word for word in starts if not word.best.startswith("-")] or [Word(".", ".")]
+    return _first(starts, places, look, "it would delete in {}", own=not _chooses(values))
 
 
 def _chooses(values: list[str]) -> bool:
@@ -279,5 +283,7 @@ def _fd(part: Part, places: Places, look: Look) -> str | None:
     if not runs or not any(value.rpartition("/")[2] in _REMOVERS for value in values[runs[0] : runs[0] + 4]):
         return None
     plain = [word for word in part.words[1 : runs[0]] if not word.best.startswith("-")]
-    chooses = len(plain) < runs[0] - 1 or not all(re.fullmatch(r"[.^$*]*", word.best) for word in plain[:1])
+    all_of_it = r"-[HILua0]+|--hidden|--no-ignore|--unrestricted|--follow|--absolute-path|--print0"
+    choosing = [one for one in values[1 : runs[0]] if one.startswith("-") and not re.fullmatch(all_of_it, one)]
+    chooses = bool(choosing) or not all(re.fullmatch(r"[.^$*]*", word.best) for word in plain[:1])
     return _first(plain[1:] or [Word(".", ".")], places, look, "it would delete in {}", own=not chooses)
