@@ -135,9 +135,12 @@ def removes_named(part: Part, text: str) -> str | None:
         one for words in re.findall(r"\b(?:read|mapfile|readarray)\b([^;|&\n<]{0,200})", text) for one in words.split()
     }
     listed = set(re.findall(r"\bfor\s+(\w+)\s+in\b[^;\n]{0,500}?(?:\$\(|`)", text))
-    listed |= set(re.findall(r"\b(\w{1,100})=\"?(?:\$\(|`)\s*(?:ls|find|fd|pwd|echo|printf|realpath|readlink)\b", text))
+    held = set(re.findall(r"\b(\w{1,100})=\"?(?:\$\(|`)\s*(?:ls|find|fd|pwd|echo|printf|realpath|readlink)\b", text))
     for target in targets:
         names = set(re.findall(r"\$\{?(\w+|[@*])", target))
+        # One name below what a variable holds is not all of it.
+        if names & held and (".." in target or not re.search(r"[\w}]\"?/[\w-][\w./-]*\"?$", target)):
+            return "command"
         if names & read and _recursive(part):
             return "input"
         if (
