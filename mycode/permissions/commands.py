@@ -306,11 +306,15 @@ def _below_forbidden(part: Part, looks: Use, cwd: str, scene: _Scene) -> str | N
     hidden = hidden or any(word.best.rpartition("/")[2].startswith(".") for word in looks.sought)
     if looks.folder is not None:
         cwd = absolute(looks.folder.best, cwd, scene.places.home)
+    known: set[str] = set()
     for word in looks.deep:
         folder = absolute(word.best, cwd, scene.places.home)
         if part.program == "git" and scene.look(folder).kind not in {"file", "folder"}:
             # A revision, a pattern, or a name with signs in front: all of the repository may be meant.
             folder = _repository(cwd, scene)
+        if folder in known:
+            continue
+        known.add(folder)
         found = scene.ground.files(folder)
         if found is None:
             return f"{word.best} holds more than can be looked at, and rules forbid to read some files."
@@ -523,8 +527,10 @@ def _against_looking(part: Part, inner: Part, looks: Use, cwd: str, scene: _Scen
         return why
     if looks.steered and (why := _steered(inner.program, looks.steered, cwd, scene)) is not None:
         return why
-    for word in looks.sought:
-        if not word.best.startswith("!") and _aimed_at_secrets(word.best, looks, cwd, scene):
+    places = {absolute(word.best, cwd, scene.places.home) for word in looks.deep} if looks.sought else set()
+    below = [path for place in places for path in scene.ground.files(place) or ()]
+    for word in dict.fromkeys(looks.sought):
+        if not word.best.startswith("!") and _aimed_at_secrets(word.best, below, scene):
             return f"{word.best} names files that may hold secrets."
     for word in looks.follows:
         leads = scene.ground.links(absolute(word.best, cwd, scene.places.home))
@@ -539,19 +545,14 @@ def _against_looking(part: Part, inner: Part, looks: Use, cwd: str, scene: _Scen
     return None
 
 
-def _aimed_at_secrets(text: str, looks: Use, cwd: str, scene: _Scene) -> bool:
-    """Whether a pattern for the files of a search names one with secrets, or on disk nothing but such."""
+def _aimed_at_secrets(text: str, below: list[str], scene: _Scene) -> bool:
+    """Whether a pattern for the files of a search names one with secrets, or of those `below` nothing but such."""
     for pattern in braces_opened(text):
         named = pattern.rpartition("/")[2].casefold()
         if secret(f"/{named}", scene.places) or (named.startswith(".") and secret_under(named)):
             return True
-        below = [
-            path
-            for word in looks.deep
-            for path in scene.ground.files(absolute(word.best, cwd, scene.places.home)) or ()
-            if fnmatch(path.rpartition("/")[2].casefold(), named)
-        ]
-        if below and all(secret(path, scene.places) for path in below):
+        found = [path for path in below if fnmatch(path.rpartition("/")[2].casefold(), named)]
+        if found and all(secret(path, scene.places) for path in found):
             return True
     return False
 
