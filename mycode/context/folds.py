@@ -286,7 +286,7 @@ class Folds:
         counted = self._counted()
         target = int(settings.target_ratio * self._ledger.window / self._ledger.calibration)
         wanted = max(counted - target, int(settings.min_saving * counted))
-        plan = self._plans.mask_plan(wanted)
+        plan = self._plans.named_mask_plan(wanted)
         return self._lay_mask(plan, counted, trigger) if plan.freed >= wanted else None
 
     def _mask_all(self, trigger: Trigger) -> ContextMasked | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -13,6 +13,11 @@ from mycode.context.policy import Masking, ToolResults
 from mycode.context.projection import Laid, Row
 from mycode.core.messages import AssistantMessage, ToolCall, ToolResult
 
+NAMES = "Last named here: "
+NAMES_TOKENS = 40
+"""Tokens that the names under a line may take."""
+LIKELY = 0.05
+"""How likely a name must be needed again to stand under a line: about the average of all."""
 _NEVER = frozenset({"todo", "plan", "ask", "task"})
 
 
@@ -66,6 +71,25 @@ def plan(
             if style.include_metadata:
                 metadata[found.row.seq] = _masked(summary.metadata, style.max_summary_length, redact)
     return Plan(stubs, freed, metadata)
+
+
+def with_names(plan: Plan, names: Mapping[int, Sequence[str]], count: Count, redact: Callable[[str], str]) -> Plan:
+    """The plan with the names under each line that this result is the last to show, as many as `NAMES_TOKENS` hold."""
+    stubs, freed = dict(plan.stubs), plan.freed
+    for seq, line in plan.stubs.items():
+        told: list[str] = []
+        for name in names.get(seq, ()):
+            if name in line:
+                continue
+            longer = [*told, f'"{name}"' if " " in name else name]
+            if count(" ".join(longer)) > NAMES_TOKENS:
+                break
+            told = longer
+        if told:
+            below = redact(f"{NAMES}{' '.join(told)}")
+            stubs[seq] = f"{line}\n{below}"
+            freed -= count(stubs[seq]) - count(line)
+    return Plan(stubs, freed, plan.metadata)
 
 
 def stub(row: Row, call: ToolCall | None, style: ToolResults, redact: Callable[[str], str]) -> str:

@@ -116,6 +116,19 @@ class Plans:
             redact=self._redact,
         )
 
+    def named_mask_plan(self, wanted: int) -> masking.Plan:
+        """The same with the names under each line that the view would lose, where room for them is left."""
+        from mycode.context import masking
+        from mycode.context.selection import last_named
+
+        plan = self.mask_plan(wanted)
+        if plan.freed < wanted or self._policy.tool_results.style == "compact":
+            return plan
+        more = self.mask_plan(wanted + masking.NAMES_TOKENS * len(plan.stubs))
+        names = last_named(self._talk.facts(), more.stubs.keys(), masking.LIKELY)
+        named = masking.with_names(more, names, self._count, self._redact)
+        return named if named.freed >= wanted else plan
+
     def fold(self, rows: Sequence[Row], focus: str, *, rebase: bool, inner: bool = False) -> Fold:
         """The fold of these rows; `rebase`: told anew from older originals, `inner`: apart from what is folded."""
         from mycode.context.summarizers import Aim, Fold

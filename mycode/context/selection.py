@@ -69,6 +69,24 @@ def fold_text(
     return select(names, folded, reuse.score(names), budget_tokens, count, shown=shown, handles=True)
 
 
+def last_named(ledger: FactLedger, seqs: Collection[int], least: float) -> dict[int, list[str]]:
+    """The names that nothing after these messages shows again, and that are needed again with `least` probability.
+
+    By seq, the likeliest first. Bare numbers are left out, and messages that the ledger has not read.
+    """
+    names = ledger.known_names()
+    if names is None:
+        return {}
+    weights = reuse.score(names)
+    asked = {number: passage.seq for number, passage in enumerate(names.passages) if passage.seq in seqs}
+    found: dict[int, list[tuple[float, str]]] = {}
+    for text, use in names.uses.items():
+        seq = asked.get(use.messages[-1])
+        if seq is not None and weights[text] >= least and use.name.kind != "number":
+            found.setdefault(seq, []).append((-weights[text], text))
+    return {seq: [text for _, text in sorted(each)] for seq, each in found.items()}
+
+
 def _read(messages: Sequence[tuple[int, Message]], reader: Reader, ledger: FactLedger) -> Iterator[Passage]:
     calls: dict[str, ToolCall] = {}
     for seq, message in messages:

@@ -113,6 +113,32 @@ async def test_masking_alone_is_tried_first():
     assert chat.manager.due() is None
 
 
+async def test_under_a_masked_result_stand_the_names_that_nothing_else_shows():
+    chat = Chat(40_000, policy=Policy(auto=Auto(message_threshold=0)))
+    shown = "def parse_header(row):\ndef read_cookie(row):\n" + "x = 1\n" * 3_000
+    chat.say(
+        "Why does parse_header fail?",
+        call("a", "read_file", '{"path": "src/wire.py"}', text="I will look at `parse_header` and `SessionError`."),
+        ToolResult("a", shown + "raise SessionError(row.expiry_date)\n"),
+        AssistantMessage("`read_cookie` is fine, as I said; it is the caller."),
+    )
+    while chat.manager.due() is None:
+        chat.turns(1, size=8_000)
+    trigger = chat.manager.due()
+    assert trigger is not None
+    [event] = await chat.fold(trigger)
+    assert isinstance(event, ContextMasked)
+    assert isinstance(event.entry.body, MaskEpoch)
+
+    line, names = event.entry.body.stubs[3].split("\n")
+
+    assert (line.startswith("["), line.endswith("(m3)")) == (True, True)
+    assert ("parse_header" in line, "SessionError" in names.removeprefix("Last named here: ").split()) == (True, True)
+    assert ("parse_header" in names, "read_cookie" in names) == (False, False)  # in the line already; shown later
+    assert event.tokens_after == chat.manager.usage().tokens
+    assert chat.again(40_000).manager.view() == chat.manager.view()
+
+
 async def test_what_cannot_be_folded_is_explained_once_and_then_left_alone():
     chat = Chat(10_000, policy=Policy(keep=Keep(recent_messages=2)))
     chat.say("begin", AssistantMessage("ok"), UserMessage("y" * 45_000))
