@@ -7,13 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import structs
 
+from mycode.permissions.listed import listed
 from mycode.permissions.shell_grammar import Part, Word, parse
-
-
-def _words(text: str) -> tuple[str, ...]:
-    """Long lists of names read better as text."""
-    return tuple(text.split())
-
 
 _DEEPEST = 4
 # Words that are looked at behind a wrapper, and commands that are looked at in all: enough for any command a person
@@ -31,7 +26,7 @@ _WRAPPERS: dict[str, tuple[str, str]] = {
     "builtin": ("", ""),
     "stdbuf": (r"-[ioe](?:L|\d+)|--(?:input|output|error)=\w+", r"-[ioe]"),
 }
-_NAMES = _words(
+_NAMES = listed(
     "sudo doas env xargs exec eval nsenter chroot flock strace ltrace watch setsid ionice chrt taskset"
     " unshare systemd-run busybox toybox parallel script su runuser unbuffer proxychains proxychains4"
     " torsocks faketime firejail bwrap rlwrap dbus-run-session xvfb-run entr catchsegv valgrind gdb ssh"
@@ -42,14 +37,14 @@ _NAMES = _words(
 )
 # Programs that run another one behind a word such as `run` or `exec`.
 _RUNNERS = frozenset(
-    _words(
+    listed(
         "npm pnpm yarn bun pipx poetry uv pdm hatch rye pixi conda mamba bundle docker podman kubectl direnv"
         " op aws-vault mise asdf nix deno go cargo rustup pyenv rbenv nvm fnm volta"
     )
 )
 # Programs that do what a text among their arguments or on their input says.
 _READERS = frozenset(
-    _words(
+    listed(
         "source . eval awk gawk mawk nawk sed gsed perl python python2 python3 pypy pypy3 ruby node deno bun php lua"
         " tclsh osascript tar bsdtar make gmake vim vi nvim ed ex emacs less man gdb lldb expect rsync scp sftp zip"
         " crontab alias hash enable just"
@@ -57,7 +52,7 @@ _READERS = frozenset(
 )
 CARRIERS = frozenset(_NAMES)
 """Programs whose arguments may be a command of their own."""
-SHELLS = frozenset(_words("sh bash dash zsh ksh mksh ash fish tcsh csh rbash pwsh busybox yash elvish nu xonsh"))
+SHELLS = frozenset(listed("sh bash dash zsh ksh mksh ash fish tcsh csh rbash pwsh busybox yash elvish nu xonsh"))
 
 
 def unwrapped(part: Part) -> Part:
@@ -128,7 +123,7 @@ def carried(part: Part, variables: Mapping[str, str]) -> Iterator[Part]:
 
 
 _GIVEN_TEXT = frozenset(
-    _words(
+    listed(
         "eval su script watch parallel trap ssh xargs env entr flock sg npx bunx tmux screen mapfile readarray sudo"
         " nix-shell"
     )

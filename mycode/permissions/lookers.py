@@ -7,14 +7,10 @@ from collections.abc import Callable, Sequence
 
 from msgspec import structs
 
+from mycode.permissions.listed import listed
 from mycode.permissions.options import Spec, Use, read_spec, use
 from mycode.permissions.programs import GIT
 from mycode.permissions.shell_grammar import Word
-
-
-def _words(text: str) -> tuple[str, ...]:
-    """Long lists of names read better as text."""
-    return tuple(text.split())
 
 
 def _git(words: Sequence[Word]) -> Use | None:
@@ -107,7 +103,7 @@ def _git(words: Sequence[Word]) -> Use | None:
             return use(spec, rest)
 
 
-_SHOWING = frozenset(_words("diff log show whatchanged diff-tree diff-files diff-index"))
+_SHOWING = frozenset(listed("diff log show whatchanged diff-tree diff-files diff-index"))
 
 
 def _many(words: Sequence[Word]) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
@@ -118,14 +114,14 @@ def _many(words: Sequence[Word]) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
 
 
 _FIND_TESTS = frozenset(
-    _words(
+    listed(
         "-name -iname -path -ipath -wholename -iwholename -regex -iregex -type -xtype -size -mtime -mmin"
         " -atime -amin -ctime -cmin -newer -anewer -cnewer -user -group -uid -gid -perm -links -inum -samefile"
         " -maxdepth -mindepth -regextype -printf -fstype -lname -ilname -used -newermt"
     )
 )
 _FIND_FLAGS = frozenset(
-    _words(
+    listed(
         "-print -print0 -ls -prune -empty -readable -writable -executable -true -false -not -and -or -a -o !"
         " ( ) , -depth -mount -xdev -nouser -nogroup -daystart -follow -noleaf -warn -nowarn -quit"
     )
@@ -173,7 +169,7 @@ def _sed(words: Sequence[Word]) -> Use | None:
         value = word.value or ""
         if value in {"-e", "--expression"} and rest:
             scripts.append(rest.pop(0).value or "")
-        elif value in frozenset(_words("-n -E -r -nE -En -nr -rn -s -u -z --quiet --silent --regexp-extended")):
+        elif value in frozenset(listed("-n -E -r -nE -En -nr -rn -s -u -z --quiet --silent --regexp-extended")):
             continue
         elif value == "-ne" and rest:
             scripts.append(rest.pop(0).value or "")
@@ -309,7 +305,7 @@ def _test(words: Sequence[Word]) -> Use | None:
     if values[-1:] == ["]"]:
         values.pop()
     flags = {value for value in values if re.fullmatch(r"-[a-zA-Z]+", value)}
-    known = set(_words("-e -f -d -r -w -x -s -L -h -n -z -a -o -eq -ne -lt -le -gt -ge -nt -ot -ef -S -p"))
+    known = set(listed("-e -f -d -r -w -x -s -L -h -n -z -a -o -eq -ne -lt -le -gt -ge -nt -ot -ef -S -p"))
     literal = not any(re.search(r"[\[\]`$]", value) for value in values)
     return Use() if flags <= known and literal else None
 

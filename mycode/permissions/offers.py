@@ -5,17 +5,12 @@ from __future__ import annotations
 import re
 
 from mycode.permissions.carriers import CARRIERS, SHELLS
+from mycode.permissions.listed import listed
 from mycode.permissions.rules import Rule, parse_rule
 from mycode.permissions.shell_grammar import Part
 
-
-def _words(text: str) -> tuple[str, ...]:
-    """Long lists of names read better as text."""
-    return tuple(text.split())
-
-
 _NEVER_OFFERED = frozenset(
-    _words(
+    listed(
         "python python2 python3 pypy pypy3 ipython node deno bun ruby irb perl php lua luajit Rscript R julia"
         " awk gawk mawk sed tclsh expect osascript ghci scala groovy jshell elixir iex erl swift racket guile"
         " sbcl clojure make just task rake gradle mvn npm pnpm yarn npx bunx uvx pipx uv poetry pdm hatch rye"
@@ -26,7 +21,7 @@ _NEVER_OFFERED = frozenset(
         " codex gemini uvicorn gunicorn flask celery rsync tee kotlin groovysh ocaml raku hatch"
     )
 )
-_EXACTLY = frozenset(_words("npm pnpm yarn uv poetry cargo go make just task gradle mvn bundle"))
+_EXACTLY = frozenset(listed("npm pnpm yarn uv poetry cargo go make just task gradle mvn bundle"))
 
 
 def offer(part: Part) -> Rule | None:

@@ -8,13 +8,8 @@ from functools import cache
 
 from msgspec import Struct
 
+from mycode.permissions.listed import listed
 from mycode.permissions.shell_grammar import Word
-
-
-def _words(text: str) -> tuple[str, ...]:
-    """Long lists of names read better as text."""
-    return tuple(text.split())
-
 
 _ANY = 1000
 
@@ -78,7 +73,7 @@ def read_spec(text: str) -> Spec:
 
 # Programs that do no harm with any option, so that a file named like one may stand where a star does.
 ANY_GLOB = frozenset(
-    _words("ls cat head tail wc grep egrep fgrep du stat echo md5sum sha1sum sha256sum basename dirname")
+    listed("ls cat head tail wc grep egrep fgrep du stat echo md5sum sha1sum sha256sum basename dirname")
 )
 
 

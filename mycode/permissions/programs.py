@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-
-def _words(text: str) -> tuple[str, ...]:
-    """Long lists of names read better as text."""
-    return tuple(text.split())
-
+from mycode.permissions.listed import listed
 
 _GREP = (
     "-abcEFGhHiIlLnoqrRsTUvVwxyzZP -ABCem: -f@ --basic-regexp --extended-regexp"
@@ -231,7 +227,7 @@ GIT: dict[str, str] = {
 }
 
 _VERSIONED = frozenset(
-    _words(
+    listed(
         "python python3 pip pip3 uv ruff mypy pytest black flake8 pylint poetry pdm hatch pipx tox nox node"
         " npm pnpm yarn bun deno tsc eslint prettier cargo rustc rustup gcc g++ clang clang++ cc make cmake"
         " ninja meson ruby gem bundle perl php composer docker podman git gh bash zsh sh jq rg fd curl wget"

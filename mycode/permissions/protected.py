@@ -12,12 +12,8 @@ from functools import cache
 from itertools import pairwise
 
 from mycode.core.patterns import pattern
+from mycode.permissions.listed import listed
 from mycode.permissions.places import Places, components, inside_any
-
-
-def _words(text: str) -> tuple[str, ...]:
-    """Long lists of names read better as text."""
-    return tuple(text.split())
 
 
 def protected(path: str, places: Places, *, by_shell: bool = False) -> str | None:
@@ -138,14 +134,14 @@ _FOLDERS = {
     ".gemini": "it steers another agent",
     ".continue": "it steers another agent",
     **dict.fromkeys(
-        _words(
+        listed(
             ".windsurf .roo .kiro .amazonq .opencode .qwen .factory .trae .clinerules .junie .augment .crush .goose"
             " .openhands .kilocode .cline .amp"
         ),
         "it steers another agent",
     ),
     **dict.fromkeys([".hg", ".jj", ".sl"], "version control runs what its folder says"),
-    **dict.fromkeys(_words(".mise .emacs.d .vim .idx .codesandbox .lefthook .helix .nova .oh-my-zsh"), _RUN_LATER),
+    **dict.fromkeys(listed(".mise .emacs.d .vim .idx .codesandbox .lefthook .helix .nova .oh-my-zsh"), _RUN_LATER),
     **dict.fromkeys([".bashrc.d", ".zsh", ".zshrc.d"], "a shell reads it at start"),
     **dict.fromkeys([".woodpecker", ".tekton", ".semaphore"], "a build server runs it"),
     "git-hooks": "git hooks run from it",
@@ -190,7 +186,7 @@ _PAIRS = {
     ("library", "launchagents"): _RUN_LATER,
     ("library", "launchdaemons"): _RUN_LATER,
 }
-SHELL_FILES = _words(
+SHELL_FILES = listed(
     ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile"
     " .zlogin .zlogout .kshrc .cshrc .tcshrc .login .inputrc .xprofile .xinitrc .xsession .pam_environment"
 )
@@ -198,7 +194,7 @@ _FILES = {
     **dict.fromkeys(SHELL_FILES, "a shell reads it at start"),
     **dict.fromkeys([".gitconfig", ".gitmodules", ".gitattributes_global"], "git runs what it says"),
     **dict.fromkeys(
-        _words(
+        listed(
             ".envrc .pre-commit-config.yaml .pre-commit-config.yml .tool-versions .autoenv .tmux.conf .screenrc"
             " .exrc .vimrc .nvimrc .nvim.lua .emacs .gdbinit .lldbinit .pythonrc .pythonstartup .pdbrc .irbrc .pryrc"
             " .sqliterc .psqlrc .curlrc .wgetrc .ghci .rprofile .octaverc .perldb .hgrc .jjconfig.toml .overcommit.yml"
@@ -207,7 +203,7 @@ _FILES = {
         _RUN_LATER,
     ),
     **dict.fromkeys(
-        _words(
+        listed(
             ".gitlab-ci.yml .gitlab-ci.yaml .travis.yml .drone.yml .drone.yaml .woodpecker.yml .woodpecker.yaml"
             " azure-pipelines.yml azure-pipelines.yaml bitbucket-pipelines.yml bitbucket-pipelines.yaml jenkinsfile"
             " appveyor.yml .appveyor.yml .cirrus.yml buildspec.yml cloudbuild.yaml circle.yml"
@@ -215,7 +211,7 @@ _FILES = {
         "a build server runs it",
     ),
     **dict.fromkeys(
-        _words(
+        listed(
             ".npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pnpmfile.mjs .pnp.cjs .pypirc .pip.conf pip.conf uv.toml"
             " poetry.toml .condarc bunfig.toml .bunfig.toml .gemrc"
         ),
@@ -223,14 +219,14 @@ _FILES = {
     ),
     "pyvenv.cfg": "Python obeys it at every start",
     **dict.fromkeys(
-        _words(".mcp.json .aider.conf.yml opencode.json opencode.jsonc crush.json .crush.json"),
+        listed(".mcp.json .aider.conf.yml opencode.json opencode.jsonc crush.json .crush.json"),
         "it starts programs for agents",
     ),
     **dict.fromkeys([".netrc", ".git-credentials", ".pgpass"], "it holds login data"),
 }
 
 _HOOKS = frozenset(
-    _words(
+    listed(
         "applypatch-msg pre-applypatch post-applypatch pre-commit pre-merge-commit prepare-commit-msg commit-msg"
         " post-commit pre-rebase post-checkout post-merge pre-push pre-receive update proc-receive post-receive"
         " post-update reference-transaction push-to-checkout pre-auto-gc post-rewrite sendemail-validate"
@@ -260,7 +256,7 @@ _SECRET_PAIRS = frozenset(
     }
 )
 _SECRET_FILES = frozenset(
-    _words(
+    listed(
         ".netrc _netrc .git-credentials .pgpass .my.cnf .npmrc .pypirc .htpasswd .dockercfg .s3cfg .boto"
         " .vault-token .terraformrc credentials.json .credentials.json oauth_creds.json auth.json"
         " credentials.yml credentials credentials.toml"

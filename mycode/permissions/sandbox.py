@@ -13,23 +13,18 @@ from typing import Literal
 from mycode.core.errors import SandboxError
 from mycode.core.tools import Sandbox
 from mycode.permissions.git_programs import git_programs
+from mycode.permissions.listed import listed
 from mycode.permissions.places import inside
 from mycode.permissions.protected import SHELL_FILES
 from mycode.permissions.seals import Held, absent, kept, links, redirections, unasked
 from mycode.permissions.seatbelt import seatbelt_profile
-
-
-def _words(text: str) -> tuple[str, ...]:
-    """Long lists of names read better as text."""
-    return tuple(text.split())
-
 
 Kind = Literal["auto", "read-only", "workspace-write", "off"]
 Box = Literal["read-only", "workspace-write"]
 
 # Programs that put others into a box are never taken from a folder that a project could fill.
 _TRUSTED_PATH = "/usr/bin:/bin:/usr/local/bin:/usr/sbin:/run/current-system/sw/bin:/opt/homebrew/bin"
-_KEYS = _words(
+_KEYS = listed(
     ".ssh .gnupg .aws .azure .kube .docker .config/gcloud .config/gh .config/op .config/rclone"
     " .password-store .netrc .git-credentials .pgpass .npmrc .pypirc .vault-token .local/share/keyrings"
     " .mozilla .config/google-chrome .config/chromium .bash_history .zsh_history .claude .claude.json .codex .gemini"

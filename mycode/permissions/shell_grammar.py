@@ -15,12 +15,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, structs
 
 from mycode.core.patterns import pattern
-
-
-def _words(text: str) -> tuple[str, ...]:
-    """Long lists of names read better as text."""
-    return tuple(text.split())
-
+from mycode.permissions.listed import listed
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -123,7 +118,7 @@ def _too_many(parts: tuple[Part, ...]) -> str:
 _BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:,+@%=-^")
 _GLOB = frozenset("*?[]")
 _RESERVED = frozenset(
-    _words("if then else elif fi for while until do done case esac in function select coproc time { } [[ ]] !")
+    listed("if then else elif fi for while until do done case esac in function select coproc time { } [[ ]] !")
 )
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 _OPERATOR = re.compile(r"&&|\|\|?(?!&)|;(?![;&])|\n")
@@ -339,7 +334,7 @@ def _printable(text: str) -> bool:
 
 _COMMANDS = frozenset({"command", "declaration_command", "unset_command", "test_command"})
 _PLAIN_NODES = frozenset(
-    _words(
+    listed(
         "program list pipeline command command_name word number string string_content raw_string"
         " concatenation redirected_statement file_redirect file_descriptor variable_assignment"
         " variable_assignments variable_name"
