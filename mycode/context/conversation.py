@@ -35,7 +35,10 @@ class Conversation:
     each summary, and an undo brings the old text back.
     """
 
-    def __init__(self, settings: Summary, count: Count, memory: Callable[[], str]) -> None:
+    def __init__(
+        self, settings: Summary, count: Count, memory: Callable[[], str], redact: Callable[[str], str]
+    ) -> None:
+        self._redact = redact
         self._settings = settings
         self._memory = memory
         self._memory_texts = {0: memory()}
@@ -230,7 +233,7 @@ class Conversation:
         if head is not None:
             seq, size = projection.aim_of(head.record)
             first = self._past.row(seq) if seq and seq != carried_by(head.record) else None
-            aim = projection.aim_text(first, size) if first is not None else ""
+            aim = projection.aim_text(first, size, self._redact) if first is not None else ""
             text = projection.summary_text(head.record, head.number, self._settings.title, aim)
             out.append(Shown(ContextNote(text, "summary", head.record.id)))
             carried = self._past.row(carried_by(head.record))

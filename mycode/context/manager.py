@@ -54,12 +54,10 @@ class Item(Struct, frozen=True):
 
 
 class Savings(Struct, frozen=True):
-    """What masking and summarizing would free now, in tokens, and how many results and messages they would take."""
+    """What masking and summarizing would free now, in tokens."""
 
     masking: int
-    masked_results: int
     summarizing: int
-    folded_messages: int
 
 
 class ContextManager:
@@ -97,7 +95,7 @@ class ContextManager:
         self._cut_view: tuple[tuple[int, int, int], list[Shown]] | None = None
         self._arrival: TriggerReason | None = None
         self._ledger = TokenLedger(policy, counter, info, system, tools)
-        self._talk = Conversation(policy.summary, self._count, memory)
+        self._talk = Conversation(policy.summary, self._count, memory, redact)
         self._plans = Plans(policy, self._talk, self._ledger, self._count, clock=clock, new_id=new_id, redact=redact)
         models = summarizer or (lambda: ())
         self._folds = Folds(policy, self._talk, self._ledger, self._plans, models=models, note=self.note, clock=clock)
@@ -253,7 +251,7 @@ class ContextManager:
         folded = sum(row.tokens for row in rows)
         previous = self._talk.sums().get("summary", (0, 0))[0]
         freed = max(0, folded + previous - self._plans.summary_budget(folded))
-        return Savings(plan.freed, len(plan.stubs), freed if rows else 0, len(rows))
+        return Savings(plan.freed, freed if rows else 0)
 
     def forecast(self) -> Forecast:
         """How long the room will last, and what the next requests cost."""

@@ -178,9 +178,9 @@ class Plans:
             row = self._talk.past.original(projection.aim_of(previous)[0])
         if row is None or row.seq in self._talk.laid.dropped:
             return Aim()
-        flat = " ".join(row.message.text.split())
-        size = len(shortened(flat, room // _AIM_PART, self._count).removesuffix(" …"))
-        shown = "" if row.seq == self._carried() else projection.aim_text(row, size)
+        line = projection.aim_line(row, self._redact)
+        size = len(shortened(line, room // _AIM_PART, self._count).removesuffix(" …"))
+        shown = "" if row.seq == self._carried() else projection.aim_text(row, size, self._redact)
         return Aim(row.seq, size, shown)
 
     def _carried(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -285,16 +285,25 @@ class Telling(Protocol):
     def digest(self) -> str: ...
 
 
+_LONGEST_AIM = 16_000
+"""Characters of the first request that are looked at: more than a summary shows."""
+
+
 def aim_of(record: SummaryRecord) -> tuple[int, int]:
     """Seq of the first request of the conversation (0: none), and how many characters of it the record shows."""
     found = (record.context.raw or {}).get("aim")
     return (int(found[0]), int(found[1])) if isinstance(found, list) and len(found) == 2 else (0, 0)
 
 
-def aim_text(row: Row, size: int) -> str:
-    """The first request on one line, so many characters of it."""
-    flat = " ".join(row.message.text.split())
-    return f"Asked first (m{row.seq}): {flat[:size]}{' …' if size < len(flat) else ''}"
+def aim_line(row: Row, redact: Callable[[str], str]) -> str:
+    """The first request on one line and masked, as far as a summary might show it."""
+    return " ".join(redact(row.message.text[:_LONGEST_AIM]).split())
+
+
+def aim_text(row: Row, size: int, redact: Callable[[str], str]) -> str:
+    """The first request as it stands above a summary: so many characters of its line."""
+    line = aim_line(row, redact)
+    return f"Asked first (m{row.seq}): {line[:size]}{' …' if size < len(line) else ''}"
 
 
 def summary_text(record: SummaryRecord, number: int, title: str = "", aim: str = "") -> str:

@@ -31,7 +31,7 @@ class Relative(Struct, frozen=True):
 def family_of(database: Database, number: int) -> list[Relative]:
     """The other living sessions of the origin of session `number`."""
     rows = database.rows(
-        f"WITH RECURSIVE {TREE} "  # noqa: S608
+        f"WITH RECURSIVE {TREE} "  # noqa: S608  # TREE is a constant
         "SELECT s.n, s.id, l.token, l.host, l.boot, l.pid, l.started FROM tree JOIN sessions s ON s.n = tree.n "
         "LEFT JOIN locks l ON l.session = s.n WHERE s.deleted = 0 AND s.n <> ?1 ORDER BY s.n",
         (number,),
@@ -39,7 +39,7 @@ def family_of(database: Database, number: int) -> list[Relative]:
     found = []
     for row in rows:
         other, session_id, holder = cast("tuple[int, str, str | None]", row[:3])
-        busy = holder is not None and Holder(*row[3:]).alive  # type: ignore[arg-type]
+        busy = holder is not None and Holder(*row[3:]).alive  # type: ignore[arg-type]  # its columns are the fields
         found.append(Relative(other, session_id, busy))
     return found
 

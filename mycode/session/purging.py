@@ -152,7 +152,7 @@ def _texts(database: Database, log: SessionLog, number: int, rows: Sequence[Row]
         return ()
     gone = {(log.owner(row.seq), row.seq) for row in rows}
     naming = database.rows(
-        f"WITH RECURSIVE {TREE} SELECT session, seq, body FROM entries WHERE session IN (SELECT n FROM tree) "  # noqa: S608
+        f"WITH RECURSIVE {TREE} SELECT session, seq, body FROM entries WHERE session IN (SELECT n FROM tree) "  # noqa: S608  # TREE is a constant
         "AND sort = 1 AND role = 'tool' AND body LIKE '%history_expand t%'",
         (number,),
     )

@@ -56,6 +56,17 @@ async def test_a_long_request_is_shown_by_its_beginning_in_an_eighth_of_the_room
     assert Quarter().count(summary_in(chat)) <= limit
 
 
+async def test_a_secret_in_the_request_is_masked_above_the_summary_and_nowhere_cut_in_two() -> None:
+    chat = Chat(200_000, redact=lambda text: text.replace("hunter2hunter2", "[masked]"))
+    chat.say("Log in with hunter2hunter2 and count the rows of each table.", AssistantMessage("On it."))
+    chat.turns(12, size=2_000)
+    await chat.fold()
+
+    assert summary_in(chat).split("\n\n")[1] == (
+        "Asked first (m1): Log in with [masked] and count the rows of each table."
+    )
+
+
 async def test_a_request_that_stays_whole_as_the_newest_prompt_is_not_told_twice() -> None:
     chat = Chat(200_000)
     chat.say(AIM)

@@ -73,7 +73,9 @@ def summaries_panel(
         ]
         parts.append(
             framed(
-                f"s{number}: messages m{first}-m{last}{_taken_back(entry.seq in undone)}", *lines, plain_text=plain_text
+                f"s{number}: messages m{first}-m{last}{_taken_back(undone=entry.seq in undone)}",
+                *lines,
+                plain_text=plain_text,
             )
         )
     return Group(Text(), *parts) if parts else Text("No summaries yet.")
@@ -90,14 +92,14 @@ def message_text(entry: Entry) -> str:
     return body.text
 
 
-def _taken_back(undone: bool) -> str:  # noqa: FBT001 - the one thing it is asked
+def _taken_back(*, undone: bool) -> str:
     return " (taken back)" if undone else ""
 
 
 def _summary(number: int, record: SummaryRecord, width: int, *, undone: bool) -> RenderableType:
     first, last = record.covers
     text = record.narrative.strip() or "; ".join(record.key_points)
-    head = Text(f"[Summary {number}] Messages {first}-{last}{_taken_back(undone)}:", style="title")
+    head = Text(f"[Summary {number}] Messages {first}-{last}{_taken_back(undone=undone)}:", style="title")
     return Group(
         head, Padding(Text(one_line(text, max(20, 2 * (min(width, _WIDEST) - 4)))), (0, 0, 0, 2), expand=False)
     )
