@@ -62,7 +62,7 @@ class Conversation:
 
     @property
     def rows(self) -> list[Row]:
-        """The messages that are held: those after the last fold, and the one that it carries on."""
+        """The messages that are held: those after the last fold, and the first and newest prompt that it carries on."""
         return self.past.rows
 
     def restore(self, log: Log) -> None:
