@@ -207,7 +207,8 @@ class Prompt:
         draft = self._pastes.expanded(self.buffer.text)
         try:
             text = await run_in_terminal(lambda: edit(draft, self._settings.editor), in_executor=True)
-            self.buffer.document = Document(text, len(text))
+            if text != draft:  # what was typed before the editor took the terminal stays, and what was sent is gone
+                self.buffer.document = Document(text, len(text))
         except InputError as error:
             self.write(transcript.error(str(error)))
         finally:
